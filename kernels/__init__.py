@@ -1,0 +1,1 @@
+"""The operators in three twins: reference, native CPU and CUDA."""

@@ -1,0 +1,1 @@
+"""Evidence: trees, commitments, openings, signatures and receipts."""

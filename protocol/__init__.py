@@ -1,0 +1,1 @@
+"""Values and rules of the protocol: pure, exact and free of effects."""

@@ -1,0 +1,1 @@
+"""Identic: training runs that anyone can re-execute, bit for bit."""
