@@ -1,0 +1,80 @@
+# Everything a newcomer or CI runs. `make help` lists it; .venv is made on first use.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+PYTHON ?= python3
+# Compiler jobs of the native build and worker processes of the tests.
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+BUILD := build/editable
+# Stamps: the third-party packages of requirements.lock, and the project itself.
+DEPS := $(VENV)/.deps
+INSTALL := $(VENV)/.install
+
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint format types generate check-generated install native clean
+
+help:  ## List the targets.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+
+# ---- what a newcomer runs -------------------------------------------------------------------
+
+demo: native  ## Train a GPT on a local network of nodes, catch a lie, print the ruling.
+	$(BIN)/identic demo
+
+test: native  ## Run every test (PYTEST_ARGS adds to the command line).
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+bench: native  ## Time operators and a step against torch; writes out/bench.json.
+	$(PY) -m tests.bench
+
+# ---- checks ---------------------------------------------------------------------------------
+
+lint: $(INSTALL)  ## Style of the Python code.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALL)  ## Rewrite the Python code to the style that lint wants.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(INSTALL)  ## Check types, strictly.
+	$(BIN)/mypy
+
+generate: $(INSTALL)  ## Make the protobuf code under node/rpc/ again from proto/.
+	$(PY) -m identic.node.rpc.generate
+
+check-generated: $(INSTALL)  ## Fail when the committed protobuf code differs from proto/.
+	$(PY) -m identic.node.rpc.generate --check
+
+# ---- the environment ------------------------------------------------------------------------
+
+install: $(INSTALL)  ## Make .venv and install the package, editable.
+
+$(DEPS): requirements.lock
+	rm -rf $(BUILD)
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --requirement requirements.lock
+	touch $@
+
+# Python code is read in place, so only the metadata and the build rules ask for a new install.
+$(INSTALL): $(DEPS) pyproject.toml CMakeLists.txt
+	$(PY) -m pip install --quiet --no-deps --no-build-isolation -C build-dir=$(BUILD) --editable .
+	touch $@
+
+# Compiles what changed and swaps the module in place, without a moment in which it is missing.
+native: $(INSTALL)  ## Compile the changed C++ files into the installed package.
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(BUILD) -- -j$(JOBS) | tail -n 40
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install $(BUILD) \
+	    --prefix "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("platlib"))')" >/dev/null
+
+clean:  ## Remove what the targets made, .venv included.
+	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
