@@ -1,0 +1,1 @@
+"""Programs: their data, their checks and the unrolled step."""
