@@ -1,0 +1,1 @@
+"""The wire: protobuf messages, gRPC services and clients, and their errors."""

@@ -1,0 +1,1 @@
+"""Protobuf code made from proto/ by node/rpc/generate.py."""
