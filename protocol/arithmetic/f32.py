@@ -49,7 +49,7 @@ def unpack(x: int) -> tuple[int, int]:
     ``-149 <= exponent <= 104``. Both zeros give the significand 0; the sign of a zero is
     the caller's to keep.
     """
-    field = x >> 23 & 0xFF
+    field = (x >> 23) & 0xFF
     significand = x & _FRACTION
     if field:
         significand |= _HIDDEN
@@ -76,15 +76,13 @@ def round_pack(significand: int, exponent: int) -> int:
         drop = _LAST_PLACE - exponent
     if drop > 0:
         # Half a unit less one, plus one more where the kept part is odd: ties go to even.
-        kept = (significand + (1 << drop - 1) - 1 + (significand >> drop & 1)) >> drop
+        kept = (significand + (1 << (drop - 1)) - 1 + ((significand >> drop) & 1)) >> drop
     else:
         kept = significand << -drop
     # The hidden bit of a normal result, and a carry out of the rounding, add one to the
     # exponent field; a subnormal result has exponent -149 and a field of 0.
-    bits = (exponent + drop - _LAST_PLACE << 23) + kept
-    if bits > INFINITY:
-        bits = INFINITY
-    return sign | bits
+    bits = ((exponent + drop - _LAST_PLACE) << 23) + kept
+    return sign | (bits if bits < INFINITY else INFINITY)
 
 
 def fma(a: int, b: int, c: int) -> int:
@@ -93,23 +91,23 @@ def fma(a: int, b: int, c: int) -> int:
     ``inf * 0 + c`` is NaN for every ``c``. An exact sum of zero is +0, except that two
     zeros of the same sign (the product's and ``c``'s) keep it.
     """
-    a_field = a >> 23 & 0xFF
-    b_field = b >> 23 & 0xFF
-    c_field = c >> 23 & 0xFF
+    a_field = (a >> 23) & 0xFF
+    b_field = (b >> 23) & 0xFF
+    c_field = (c >> 23) & 0xFF
     if a_field == 255 or b_field == 255 or c_field == 255:
         return _fma_special(a, b, c)
     if a_field:
-        product = a & _FRACTION | _HIDDEN
+        product = (a & _FRACTION) | _HIDDEN
     else:
         product = a & _FRACTION
         a_field = 1
     if b_field:
-        product *= b & _FRACTION | _HIDDEN
+        product *= (b & _FRACTION) | _HIDDEN
     else:
         product *= b & _FRACTION
         b_field = 1
     if c_field:
-        addend = c & _FRACTION | _HIDDEN
+        addend = (c & _FRACTION) | _HIDDEN
     else:
         addend = c & _FRACTION
         c_field = 1
@@ -132,18 +130,15 @@ def _fma_special(a: int, b: int, c: int) -> int:
     """Return ``fma(a, b, c)`` where at least one operand is an infinity or a NaN."""
     if is_nan(a) or is_nan(b) or is_nan(c):
         return NAN
-    product = mul(a, b)
-    if is_finite(product) or not (is_finite(a) and is_finite(b)):
-        # The product of finite numbers is finite here whatever its size, so only an
-        # infinite operand makes it infinite; its sum with ``c`` is that of ``add``.
-        return add(product, c)
-    return c
+    if is_finite(a) and is_finite(b):
+        return c
+    return add(mul(a, b), c)
 
 
 def add(a: int, b: int) -> int:
     """Return ``a + b``. ``x + -x`` is +0 and ``-0 + -0`` is -0."""
-    a_field = a >> 23 & 0xFF
-    b_field = b >> 23 & 0xFF
+    a_field = (a >> 23) & 0xFF
+    b_field = (b >> 23) & 0xFF
     if a_field == 255 or b_field == 255:
         return _add_special(a, b)
     x = a & _FRACTION
@@ -213,7 +208,7 @@ def div(a: int, b: int) -> int:
     y, y_exponent = unpack(b_size)
     # 50 more bits leave at least 26 in the quotient even for the smallest x and largest y.
     quotient, rest = divmod(x << 50, y)
-    return sign | round_pack(quotient << 1 | (rest != 0), x_exponent - y_exponent - 51)
+    return sign | round_pack((quotient << 1) | (rest != 0), x_exponent - y_exponent - 51)
 
 
 def sqrt(x: int) -> int:
@@ -229,7 +224,7 @@ def sqrt(x: int) -> int:
     shift = 52 + (exponent & 1)
     square = significand << shift
     root = isqrt(square)
-    return round_pack(root << 1 | (root * root != square), (exponent - shift) // 2 - 1)
+    return round_pack((root << 1) | (root * root != square), (exponent - shift) // 2 - 1)
 
 
 def rsqrt(x: int) -> int:
@@ -356,7 +351,7 @@ def to_bf16(x: int) -> int:
     # NUM-5: a conversion to bfloat16 rounds once, to nearest, ties to even.
     if is_nan(x):
         return BF16_NAN
-    return x + 0x7FFF + (x >> 16 & 1) >> 16
+    return (x + 0x7FFF + ((x >> 16) & 1)) >> 16
 
 
 def from_bf16(x: int) -> int:
