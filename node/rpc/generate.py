@@ -60,7 +60,8 @@ def generate() -> dict[str, str]:
                 continue
             text = _IMPORT.sub(rf"from {PACKAGE}.\1 import", path.read_text())
             result[f"{version}/{path.name}"] = text.rstrip("\n") + "\n"
-            result[f"{version}/__init__.py"] = f'"""Messages and services of identic.{version}."""\n'
+            docstring = f'"""Messages and services of identic.{version}."""'
+            result[f"{version}/__init__.py"] = docstring + "\n"
     return result
 
 

@@ -1,0 +1,1 @@
+"""Checks of the repository itself: layers, rule ids, sizes and packaging."""
