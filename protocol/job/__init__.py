@@ -1,0 +1,1 @@
+"""The life of a job: its terms, what the parties say about it, and the machine that judges."""
