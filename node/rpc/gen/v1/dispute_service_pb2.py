@@ -22,30 +22,29 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from identic.node.rpc.gen.v1 import message_pb2 as identic_dot_v1_dot_message__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n identic/v1/dispute_service.proto\x12\nidentic.v1\x1a\x18identic/v1/message.proto\"?\n\x11SubmitMoveRequest\x12*\n\x07message\x18\x01 \x01(\x0b\x32\x19.identic.v1.SignedMessage\"\'\n\x12SubmitMoveResponse\x12\x11\n\tlog_index\x18\x01 \x01(\x04\"\'\n\x11GetDisputeRequest\x12\x12\n\ndispute_id\x18\x01 \x01(\x0c\"j\n\x12GetDisputeResponse\x12+\n\x07summary\x18\x01 \x01(\x0b\x32\x1a.identic.v1.DisputeSummary\x12\x13\n\x0blog_indexes\x18\x02 \x03(\x04\x12\x12\n\ntranscript\x18\x03 \x01(\x0c\"G\n\x13ListDisputesRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\r\n\x05limit\x18\x02 \x01(\r\x12\x11\n\topen_only\x18\x03 \x01(\x08\"D\n\x14ListDisputesResponse\x12,\n\x08\x64isputes\x18\x01 \x03(\x0b\x32\x1a.identic.v1.DisputeSummary\"\xf6\x01\n\x0e\x44isputeSummary\x12\x12\n\ndispute_id\x18\x01 \x01(\x0c\x12\x0e\n\x06job_id\x18\x02 \x01(\x0c\x12\x10\n\x08\x64\x65\x66\x65nder\x18\x03 \x01(\x0c\x12\x12\n\nchallenger\x18\x04 \x01(\x0c\x12\r\n\x05phase\x18\x05 \x01(\t\x12\r\n\x05level\x18\x06 \x01(\t\x12\r\n\x05moves\x18\x07 \x01(\r\x12\x17\n\x0f\x62ytes_exchanged\x18\x08 \x01(\x04\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\t \x01(\x04\x12\x11\n\topened_ms\x18\n \x01(\x04\x12\x0f\n\x07verdict\x18\x0b \x01(\t\x12\x0c\n\x04rule\x18\x0c \x01(\t\x12\r\n\x05loser\x18\r \x01(\x0c\x32\xfd\x01\n\x0e\x44isputeService\x12K\n\nSubmitMove\x12\x1d.identic.v1.SubmitMoveRequest\x1a\x1e.identic.v1.SubmitMoveResponse\x12K\n\nGetDispute\x12\x1d.identic.v1.GetDisputeRequest\x1a\x1e.identic.v1.GetDisputeResponse\x12Q\n\x0cListDisputes\x12\x1f.identic.v1.ListDisputesRequest\x1a .identic.v1.ListDisputesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n identic/v1/dispute_service.proto\x12\nidentic.v1\"$\n\x11SubmitMoveRequest\x12\x0f\n\x07message\x18\x01 \x01(\x0c\"\'\n\x12SubmitMoveResponse\x12\x11\n\tlog_index\x18\x01 \x01(\x04\"\'\n\x11GetDisputeRequest\x12\x12\n\ndispute_id\x18\x01 \x01(\x0c\"j\n\x12GetDisputeResponse\x12+\n\x07summary\x18\x01 \x01(\x0b\x32\x1a.identic.v1.DisputeSummary\x12\x13\n\x0blog_indexes\x18\x02 \x03(\x04\x12\x12\n\ntranscript\x18\x03 \x01(\x0c\"G\n\x13ListDisputesRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\r\n\x05limit\x18\x02 \x01(\r\x12\x11\n\topen_only\x18\x03 \x01(\x08\"D\n\x14ListDisputesResponse\x12,\n\x08\x64isputes\x18\x01 \x03(\x0b\x32\x1a.identic.v1.DisputeSummary\"\xf6\x01\n\x0e\x44isputeSummary\x12\x12\n\ndispute_id\x18\x01 \x01(\x0c\x12\x0e\n\x06job_id\x18\x02 \x01(\x0c\x12\x10\n\x08\x64\x65\x66\x65nder\x18\x03 \x01(\x0c\x12\x12\n\nchallenger\x18\x04 \x01(\x0c\x12\r\n\x05phase\x18\x05 \x01(\t\x12\r\n\x05level\x18\x06 \x01(\t\x12\r\n\x05moves\x18\x07 \x01(\r\x12\x17\n\x0f\x62ytes_exchanged\x18\x08 \x01(\x04\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\t \x01(\x04\x12\x11\n\topened_ms\x18\n \x01(\x04\x12\x0f\n\x07verdict\x18\x0b \x01(\t\x12\x0c\n\x04rule\x18\x0c \x01(\t\x12\r\n\x05loser\x18\r \x01(\x0c\x32\xfd\x01\n\x0e\x44isputeService\x12K\n\nSubmitMove\x12\x1d.identic.v1.SubmitMoveRequest\x1a\x1e.identic.v1.SubmitMoveResponse\x12K\n\nGetDispute\x12\x1d.identic.v1.GetDisputeRequest\x1a\x1e.identic.v1.GetDisputeResponse\x12Q\n\x0cListDisputes\x12\x1f.identic.v1.ListDisputesRequest\x1a .identic.v1.ListDisputesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'identic.v1.dispute_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SUBMITMOVEREQUEST']._serialized_start=74
-  _globals['_SUBMITMOVEREQUEST']._serialized_end=137
-  _globals['_SUBMITMOVERESPONSE']._serialized_start=139
-  _globals['_SUBMITMOVERESPONSE']._serialized_end=178
-  _globals['_GETDISPUTEREQUEST']._serialized_start=180
-  _globals['_GETDISPUTEREQUEST']._serialized_end=219
-  _globals['_GETDISPUTERESPONSE']._serialized_start=221
-  _globals['_GETDISPUTERESPONSE']._serialized_end=327
-  _globals['_LISTDISPUTESREQUEST']._serialized_start=329
-  _globals['_LISTDISPUTESREQUEST']._serialized_end=400
-  _globals['_LISTDISPUTESRESPONSE']._serialized_start=402
-  _globals['_LISTDISPUTESRESPONSE']._serialized_end=470
-  _globals['_DISPUTESUMMARY']._serialized_start=473
-  _globals['_DISPUTESUMMARY']._serialized_end=719
-  _globals['_DISPUTESERVICE']._serialized_start=722
-  _globals['_DISPUTESERVICE']._serialized_end=975
+  _globals['_SUBMITMOVEREQUEST']._serialized_start=48
+  _globals['_SUBMITMOVEREQUEST']._serialized_end=84
+  _globals['_SUBMITMOVERESPONSE']._serialized_start=86
+  _globals['_SUBMITMOVERESPONSE']._serialized_end=125
+  _globals['_GETDISPUTEREQUEST']._serialized_start=127
+  _globals['_GETDISPUTEREQUEST']._serialized_end=166
+  _globals['_GETDISPUTERESPONSE']._serialized_start=168
+  _globals['_GETDISPUTERESPONSE']._serialized_end=274
+  _globals['_LISTDISPUTESREQUEST']._serialized_start=276
+  _globals['_LISTDISPUTESREQUEST']._serialized_end=347
+  _globals['_LISTDISPUTESRESPONSE']._serialized_start=349
+  _globals['_LISTDISPUTESRESPONSE']._serialized_end=417
+  _globals['_DISPUTESUMMARY']._serialized_start=420
+  _globals['_DISPUTESUMMARY']._serialized_end=666
+  _globals['_DISPUTESERVICE']._serialized_start=669
+  _globals['_DISPUTESERVICE']._serialized_end=922
 # @@protoc_insertion_point(module_scope)

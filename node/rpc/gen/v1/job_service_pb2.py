@@ -22,38 +22,37 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from identic.node.rpc.gen.v1 import message_pb2 as identic_dot_v1_dot_message__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cidentic/v1/job_service.proto\x12\nidentic.v1\x1a\x18identic/v1/message.proto\">\n\x10SubmitJobRequest\x12*\n\x07message\x18\x01 \x01(\x0b\x32\x19.identic.v1.SignedMessage\"6\n\x11SubmitJobResponse\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\x11\n\tlog_index\x18\x02 \x01(\x04\"/\n\x0fListJobsRequest\x12\r\n\x05limit\x18\x01 \x01(\r\x12\r\n\x05phase\x18\x02 \x01(\t\"8\n\x10ListJobsResponse\x12$\n\x04jobs\x18\x01 \x03(\x0b\x32\x16.identic.v1.JobSummary\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\"\xc5\x01\n\x0eGetJobResponse\x12\'\n\x07summary\x18\x01 \x01(\x0b\x32\x16.identic.v1.JobSummary\x12\r\n\x05terms\x18\x02 \x01(\x0c\x12*\n\x07parties\x18\x03 \x03(\x0b\x32\x19.identic.v1.PartyProgress\x12%\n\x06losses\x18\x04 \x03(\x0b\x32\x15.identic.v1.LossPoint\x12\x13\n\x0b\x64ispute_ids\x18\x05 \x03(\x0c\x12\x13\n\x0blog_indexes\x18\x06 \x03(\x04\"\x7f\n\x15ReportProgressRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\x04\x12\x11\n\x04loss\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04rate\x18\x05 \x01(\x01\x12\x10\n\x08\x61\x63tivity\x18\x06 \x01(\tB\x07\n\x05_loss\"\x18\n\x16ReportProgressResponse\"\xe9\x01\n\nJobSummary\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\r\n\x05phase\x18\x02 \x01(\t\x12\x11\n\tsubmitter\x18\x03 \x01(\x0c\x12\x0e\n\x06solver\x18\x04 \x01(\x0c\x12\r\n\x05steps\x18\x05 \x01(\x04\x12\x16\n\x0e\x63ommitted_step\x18\x06 \x01(\x04\x12\x11\n\tposted_ms\x18\x07 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x08 \x01(\r\x12\x10\n\x08verdicts\x18\t \x01(\r\x12\x17\n\x0fverdicts_wanted\x18\n \x01(\r\x12\x0e\n\x06\x65scrow\x18\x0b \x01(\x04\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\x0c \x01(\x04\"\x8b\x01\n\rPartyProgress\x12\r\n\x05party\x18\x01 \x01(\x0c\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\x04\x12\x11\n\x04loss\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04rate\x18\x05 \x01(\x01\x12\x10\n\x08\x61\x63tivity\x18\x06 \x01(\t\x12\x13\n\x0breported_ms\x18\x07 \x01(\x04\x42\x07\n\x05_loss\"\'\n\tLossPoint\x12\x0c\n\x04step\x18\x01 \x01(\x04\x12\x0c\n\x04loss\x18\x02 \x01(\x01\x32\xb7\x02\n\nJobService\x12H\n\tSubmitJob\x12\x1c.identic.v1.SubmitJobRequest\x1a\x1d.identic.v1.SubmitJobResponse\x12\x45\n\x08ListJobs\x12\x1b.identic.v1.ListJobsRequest\x1a\x1c.identic.v1.ListJobsResponse\x12?\n\x06GetJob\x12\x19.identic.v1.GetJobRequest\x1a\x1a.identic.v1.GetJobResponse\x12W\n\x0eReportProgress\x12!.identic.v1.ReportProgressRequest\x1a\".identic.v1.ReportProgressResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cidentic/v1/job_service.proto\x12\nidentic.v1\"#\n\x10SubmitJobRequest\x12\x0f\n\x07message\x18\x01 \x01(\x0c\"6\n\x11SubmitJobResponse\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\x11\n\tlog_index\x18\x02 \x01(\x04\"/\n\x0fListJobsRequest\x12\r\n\x05limit\x18\x01 \x01(\r\x12\r\n\x05phase\x18\x02 \x01(\t\"8\n\x10ListJobsResponse\x12$\n\x04jobs\x18\x01 \x03(\x0b\x32\x16.identic.v1.JobSummary\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\"\xc5\x01\n\x0eGetJobResponse\x12\'\n\x07summary\x18\x01 \x01(\x0b\x32\x16.identic.v1.JobSummary\x12\r\n\x05terms\x18\x02 \x01(\x0c\x12*\n\x07parties\x18\x03 \x03(\x0b\x32\x19.identic.v1.PartyProgress\x12%\n\x06losses\x18\x04 \x03(\x0b\x32\x15.identic.v1.LossPoint\x12\x13\n\x0b\x64ispute_ids\x18\x05 \x03(\x0c\x12\x13\n\x0blog_indexes\x18\x06 \x03(\x04\"\x7f\n\x15ReportProgressRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\x04\x12\x11\n\x04loss\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04rate\x18\x05 \x01(\x01\x12\x10\n\x08\x61\x63tivity\x18\x06 \x01(\tB\x07\n\x05_loss\"\x18\n\x16ReportProgressResponse\"\xe9\x01\n\nJobSummary\x12\x0e\n\x06job_id\x18\x01 \x01(\x0c\x12\r\n\x05phase\x18\x02 \x01(\t\x12\x11\n\tsubmitter\x18\x03 \x01(\x0c\x12\x0e\n\x06solver\x18\x04 \x01(\x0c\x12\r\n\x05steps\x18\x05 \x01(\x04\x12\x16\n\x0e\x63ommitted_step\x18\x06 \x01(\x04\x12\x11\n\tposted_ms\x18\x07 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x08 \x01(\r\x12\x10\n\x08verdicts\x18\t \x01(\r\x12\x17\n\x0fverdicts_wanted\x18\n \x01(\r\x12\x0e\n\x06\x65scrow\x18\x0b \x01(\x04\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\x0c \x01(\x04\"\x8b\x01\n\rPartyProgress\x12\r\n\x05party\x18\x01 \x01(\x0c\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\x04\x12\x11\n\x04loss\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04rate\x18\x05 \x01(\x01\x12\x10\n\x08\x61\x63tivity\x18\x06 \x01(\t\x12\x13\n\x0breported_ms\x18\x07 \x01(\x04\x42\x07\n\x05_loss\"\'\n\tLossPoint\x12\x0c\n\x04step\x18\x01 \x01(\x04\x12\x0c\n\x04loss\x18\x02 \x01(\x01\x32\xb7\x02\n\nJobService\x12H\n\tSubmitJob\x12\x1c.identic.v1.SubmitJobRequest\x1a\x1d.identic.v1.SubmitJobResponse\x12\x45\n\x08ListJobs\x12\x1b.identic.v1.ListJobsRequest\x1a\x1c.identic.v1.ListJobsResponse\x12?\n\x06GetJob\x12\x19.identic.v1.GetJobRequest\x1a\x1a.identic.v1.GetJobResponse\x12W\n\x0eReportProgress\x12!.identic.v1.ReportProgressRequest\x1a\".identic.v1.ReportProgressResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'identic.v1.job_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SUBMITJOBREQUEST']._serialized_start=70
-  _globals['_SUBMITJOBREQUEST']._serialized_end=132
-  _globals['_SUBMITJOBRESPONSE']._serialized_start=134
-  _globals['_SUBMITJOBRESPONSE']._serialized_end=188
-  _globals['_LISTJOBSREQUEST']._serialized_start=190
-  _globals['_LISTJOBSREQUEST']._serialized_end=237
-  _globals['_LISTJOBSRESPONSE']._serialized_start=239
-  _globals['_LISTJOBSRESPONSE']._serialized_end=295
-  _globals['_GETJOBREQUEST']._serialized_start=297
-  _globals['_GETJOBREQUEST']._serialized_end=328
-  _globals['_GETJOBRESPONSE']._serialized_start=331
-  _globals['_GETJOBRESPONSE']._serialized_end=528
-  _globals['_REPORTPROGRESSREQUEST']._serialized_start=530
-  _globals['_REPORTPROGRESSREQUEST']._serialized_end=657
-  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=659
-  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=683
-  _globals['_JOBSUMMARY']._serialized_start=686
-  _globals['_JOBSUMMARY']._serialized_end=919
-  _globals['_PARTYPROGRESS']._serialized_start=922
-  _globals['_PARTYPROGRESS']._serialized_end=1061
-  _globals['_LOSSPOINT']._serialized_start=1063
-  _globals['_LOSSPOINT']._serialized_end=1102
-  _globals['_JOBSERVICE']._serialized_start=1105
-  _globals['_JOBSERVICE']._serialized_end=1416
+  _globals['_SUBMITJOBREQUEST']._serialized_start=44
+  _globals['_SUBMITJOBREQUEST']._serialized_end=79
+  _globals['_SUBMITJOBRESPONSE']._serialized_start=81
+  _globals['_SUBMITJOBRESPONSE']._serialized_end=135
+  _globals['_LISTJOBSREQUEST']._serialized_start=137
+  _globals['_LISTJOBSREQUEST']._serialized_end=184
+  _globals['_LISTJOBSRESPONSE']._serialized_start=186
+  _globals['_LISTJOBSRESPONSE']._serialized_end=242
+  _globals['_GETJOBREQUEST']._serialized_start=244
+  _globals['_GETJOBREQUEST']._serialized_end=275
+  _globals['_GETJOBRESPONSE']._serialized_start=278
+  _globals['_GETJOBRESPONSE']._serialized_end=475
+  _globals['_REPORTPROGRESSREQUEST']._serialized_start=477
+  _globals['_REPORTPROGRESSREQUEST']._serialized_end=604
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=606
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=630
+  _globals['_JOBSUMMARY']._serialized_start=633
+  _globals['_JOBSUMMARY']._serialized_end=866
+  _globals['_PARTYPROGRESS']._serialized_start=869
+  _globals['_PARTYPROGRESS']._serialized_end=1008
+  _globals['_LOSSPOINT']._serialized_start=1010
+  _globals['_LOSSPOINT']._serialized_end=1049
+  _globals['_JOBSERVICE']._serialized_start=1052
+  _globals['_JOBSERVICE']._serialized_end=1363
 # @@protoc_insertion_point(module_scope)

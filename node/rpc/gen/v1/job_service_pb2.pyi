@@ -1,4 +1,3 @@
-from identic.node.rpc.gen.v1 import message_pb2 as _message_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -10,8 +9,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 class SubmitJobRequest(_message.Message):
     __slots__ = ("message",)
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    message: _message_pb2.SignedMessage
-    def __init__(self, message: _Optional[_Union[_message_pb2.SignedMessage, _Mapping]] = ...) -> None: ...
+    message: bytes
+    def __init__(self, message: _Optional[bytes] = ...) -> None: ...
 
 class SubmitJobResponse(_message.Message):
     __slots__ = ("job_id", "log_index")

@@ -22,36 +22,35 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from identic.node.rpc.gen.v1 import message_pb2 as identic_dot_v1_dot_message__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cidentic/v1/log_service.proto\x12\nidentic.v1\x1a\x18identic/v1/message.proto\";\n\rAppendRequest\x12*\n\x07message\x18\x01 \x01(\x0b\x32\x19.identic.v1.SignedMessage\"\x1f\n\x0e\x41ppendResponse\x12\r\n\x05index\x18\x01 \x01(\x04\"%\n\x0fWatchLogRequest\x12\x12\n\nfrom_index\x18\x01 \x01(\x04\"0\n\x10WatchLogResponse\x12\r\n\x05index\x18\x01 \x01(\x04\x12\r\n\x05\x65ntry\x18\x02 \x01(\x0c\"\x10\n\x0eGetHeadRequest\"A\n\x0fGetHeadResponse\x12\x0c\n\x04head\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\x12\r\n\x05party\x18\x03 \x01(\x0c\"2\n\x13GetInclusionRequest\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x0c\n\x04size\x18\x02 \x01(\x04\"A\n\x14GetInclusionResponse\x12\x0c\n\x04size\x18\x01 \x01(\x04\x12\r\n\x05\x65ntry\x18\x02 \x01(\x0c\x12\x0c\n\x04path\x18\x03 \x03(\x0c\"@\n\x15GetConsistencyRequest\x12\x12\n\nfirst_size\x18\x01 \x01(\x04\x12\x13\n\x0bsecond_size\x18\x02 \x01(\x04\";\n\x16GetConsistencyResponse\x12\x13\n\x0bsecond_size\x18\x01 \x01(\x04\x12\x0c\n\x04path\x18\x02 \x03(\x0c\x32\x86\x03\n\nLogService\x12?\n\x06\x41ppend\x12\x19.identic.v1.AppendRequest\x1a\x1a.identic.v1.AppendResponse\x12G\n\x08WatchLog\x12\x1b.identic.v1.WatchLogRequest\x1a\x1c.identic.v1.WatchLogResponse0\x01\x12\x42\n\x07GetHead\x12\x1a.identic.v1.GetHeadRequest\x1a\x1b.identic.v1.GetHeadResponse\x12Q\n\x0cGetInclusion\x12\x1f.identic.v1.GetInclusionRequest\x1a .identic.v1.GetInclusionResponse\x12W\n\x0eGetConsistency\x12!.identic.v1.GetConsistencyRequest\x1a\".identic.v1.GetConsistencyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cidentic/v1/log_service.proto\x12\nidentic.v1\" \n\rAppendRequest\x12\x0f\n\x07message\x18\x01 \x01(\x0c\"\x1f\n\x0e\x41ppendResponse\x12\r\n\x05index\x18\x01 \x01(\x04\"%\n\x0fWatchLogRequest\x12\x12\n\nfrom_index\x18\x01 \x01(\x04\"0\n\x10WatchLogResponse\x12\r\n\x05index\x18\x01 \x01(\x04\x12\r\n\x05\x65ntry\x18\x02 \x01(\x0c\"\x10\n\x0eGetHeadRequest\"A\n\x0fGetHeadResponse\x12\x0c\n\x04head\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\x12\r\n\x05party\x18\x03 \x01(\x0c\"2\n\x13GetInclusionRequest\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x0c\n\x04size\x18\x02 \x01(\x04\"A\n\x14GetInclusionResponse\x12\x0c\n\x04size\x18\x01 \x01(\x04\x12\r\n\x05\x65ntry\x18\x02 \x01(\x0c\x12\x0c\n\x04path\x18\x03 \x03(\x0c\"@\n\x15GetConsistencyRequest\x12\x12\n\nfirst_size\x18\x01 \x01(\x04\x12\x13\n\x0bsecond_size\x18\x02 \x01(\x04\";\n\x16GetConsistencyResponse\x12\x13\n\x0bsecond_size\x18\x01 \x01(\x04\x12\x0c\n\x04path\x18\x02 \x03(\x0c\x32\x86\x03\n\nLogService\x12?\n\x06\x41ppend\x12\x19.identic.v1.AppendRequest\x1a\x1a.identic.v1.AppendResponse\x12G\n\x08WatchLog\x12\x1b.identic.v1.WatchLogRequest\x1a\x1c.identic.v1.WatchLogResponse0\x01\x12\x42\n\x07GetHead\x12\x1a.identic.v1.GetHeadRequest\x1a\x1b.identic.v1.GetHeadResponse\x12Q\n\x0cGetInclusion\x12\x1f.identic.v1.GetInclusionRequest\x1a .identic.v1.GetInclusionResponse\x12W\n\x0eGetConsistency\x12!.identic.v1.GetConsistencyRequest\x1a\".identic.v1.GetConsistencyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'identic.v1.log_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_APPENDREQUEST']._serialized_start=70
-  _globals['_APPENDREQUEST']._serialized_end=129
-  _globals['_APPENDRESPONSE']._serialized_start=131
-  _globals['_APPENDRESPONSE']._serialized_end=162
-  _globals['_WATCHLOGREQUEST']._serialized_start=164
-  _globals['_WATCHLOGREQUEST']._serialized_end=201
-  _globals['_WATCHLOGRESPONSE']._serialized_start=203
-  _globals['_WATCHLOGRESPONSE']._serialized_end=251
-  _globals['_GETHEADREQUEST']._serialized_start=253
-  _globals['_GETHEADREQUEST']._serialized_end=269
-  _globals['_GETHEADRESPONSE']._serialized_start=271
-  _globals['_GETHEADRESPONSE']._serialized_end=336
-  _globals['_GETINCLUSIONREQUEST']._serialized_start=338
-  _globals['_GETINCLUSIONREQUEST']._serialized_end=388
-  _globals['_GETINCLUSIONRESPONSE']._serialized_start=390
-  _globals['_GETINCLUSIONRESPONSE']._serialized_end=455
-  _globals['_GETCONSISTENCYREQUEST']._serialized_start=457
-  _globals['_GETCONSISTENCYREQUEST']._serialized_end=521
-  _globals['_GETCONSISTENCYRESPONSE']._serialized_start=523
-  _globals['_GETCONSISTENCYRESPONSE']._serialized_end=582
-  _globals['_LOGSERVICE']._serialized_start=585
-  _globals['_LOGSERVICE']._serialized_end=975
+  _globals['_APPENDREQUEST']._serialized_start=44
+  _globals['_APPENDREQUEST']._serialized_end=76
+  _globals['_APPENDRESPONSE']._serialized_start=78
+  _globals['_APPENDRESPONSE']._serialized_end=109
+  _globals['_WATCHLOGREQUEST']._serialized_start=111
+  _globals['_WATCHLOGREQUEST']._serialized_end=148
+  _globals['_WATCHLOGRESPONSE']._serialized_start=150
+  _globals['_WATCHLOGRESPONSE']._serialized_end=198
+  _globals['_GETHEADREQUEST']._serialized_start=200
+  _globals['_GETHEADREQUEST']._serialized_end=216
+  _globals['_GETHEADRESPONSE']._serialized_start=218
+  _globals['_GETHEADRESPONSE']._serialized_end=283
+  _globals['_GETINCLUSIONREQUEST']._serialized_start=285
+  _globals['_GETINCLUSIONREQUEST']._serialized_end=335
+  _globals['_GETINCLUSIONRESPONSE']._serialized_start=337
+  _globals['_GETINCLUSIONRESPONSE']._serialized_end=402
+  _globals['_GETCONSISTENCYREQUEST']._serialized_start=404
+  _globals['_GETCONSISTENCYREQUEST']._serialized_end=468
+  _globals['_GETCONSISTENCYRESPONSE']._serialized_start=470
+  _globals['_GETCONSISTENCYRESPONSE']._serialized_end=529
+  _globals['_LOGSERVICE']._serialized_start=532
+  _globals['_LOGSERVICE']._serialized_end=922
 # @@protoc_insertion_point(module_scope)
