@@ -1,6 +1,6 @@
-"""The run log: the solver's append-only tree of states at the marks.
+"""The run log as the job board keeps it: a tree that only grows.
 
-Leaf ``m`` is ``RunLeaf(m, steps done, state root)``; the tree is that of RFC 6962 (COM-2).
+The leaves are those of ``protocol/commitments.py``; the tree is that of RFC 6962 (COM-2).
 A ``RunHead`` is a claim about the first ``marks`` leaves. Claims belong to their content:
 two parties that give the same head make the same claim, and fall with it together.
 
@@ -11,35 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from identic.protocol.encoding import encode
-from identic.protocol.hashing import EMPTY_ROOT, leaf_hash, node_hash
-from identic.protocol.ids import Count, Digest, JobId, StepIndex
+from identic.protocol.commitments import RunHead
+from identic.protocol.hashing import EMPTY_ROOT, node_hash
+from identic.protocol.ids import Digest
 
-
-@dataclass(frozen=True)
-class RunLeaf:
-    """One mark of the run."""
-
-    mark: Count
-    """Index of the mark; 0 is the initial state."""
-    step: StepIndex
-    """Steps done at the mark."""
-    state_root: Digest
-
-
-@dataclass(frozen=True)
-class RunHead:
-    """A claim about the states of a run, from the initial one on."""
-
-    job: JobId
-    marks: Count
-    """Leaves under ``root``; the last is mark ``marks - 1``."""
-    root: Digest
-
-
-def run_leaf_hash(mark: int, step: int, state_root: Digest) -> Digest:
-    """Leaf hash of one mark."""
-    return leaf_hash(encode(RunLeaf(Count(mark), StepIndex(step), state_root)))
+__all__ = ["Frontier", "RunHead"]
 
 
 @dataclass(frozen=True)
