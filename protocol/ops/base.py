@@ -60,7 +60,9 @@ class Operator(ABC):
     """Names of the attributes in alphabetical order, and whether each is a list."""
 
     @abstractmethod
-    def infer(self, inputs: tuple[TensorType, ...], attributes: dict[str, tuple[int, ...]]) -> TensorType:
+    def infer(
+        self, inputs: tuple[TensorType, ...], attributes: dict[str, tuple[int, ...]]
+    ) -> TensorType:
         """Type of the result; refuses types and attributes outside the rule (OP-*)."""
 
     @abstractmethod
@@ -79,16 +81,25 @@ class Operator(ABC):
             ProtocolError: the program is wrong (PRG-5, PRG-6 or the operator's own rule).
         """
         # PRG-5: an operator has the number of inputs that its rule states.
-        if not inputs and self.arity is None or self.arity is not None and len(inputs) != self.arity:
+        if (not inputs and self.arity is None) or (
+            self.arity is not None and len(inputs) != self.arity
+        ):
             raise ProtocolError(
-                "PRG-5", Code.MALFORMED, got=f"{len(inputs)} inputs of {self.name}", want=self.arity or "one or more"
+                "PRG-5",
+                Code.MALFORMED,
+                got=f"{len(inputs)} inputs of {self.name}",
+                want=self.arity or "one or more",
             )
         # PRG-6: attributes are exactly the operator's, in alphabetical order.
         want = tuple(name for name, _ in self.attributes)
         got = tuple(a.name for a in attributes)
-        single = [a.name for a, (_, many) in zip(attributes, self.attributes, strict=False) if not many]
+        single = [
+            a.name for a, (_, many) in zip(attributes, self.attributes, strict=False) if not many
+        ]
         if got != want or any(len(a.values) != 1 for a in attributes if a.name in single):
-            raise ProtocolError("PRG-6", Code.MALFORMED, got=f"{self.name} {attributes}", want=self.attributes)
+            raise ProtocolError(
+                "PRG-6", Code.MALFORMED, got=f"{self.name} {attributes}", want=self.attributes
+            )
         result = self.infer(inputs, {a.name: a.values for a in attributes})
         result.check()
         return Call(self, inputs, attributes, result)
