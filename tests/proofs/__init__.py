@@ -1,0 +1,1 @@
+"""Tests of the evidence: trees, commitments, openings, signatures, rulings and receipts."""
