@@ -68,7 +68,9 @@ def round_pack(significand: int, exponent: int) -> int:
     """
     # NUM-1: every result is rounded to nearest, ties to even, and subnormals are kept.
     sign = 0
-    if significand < 0:
+    if significand <= 0:
+        if not significand:
+            return ZERO
         sign = _SIGN
         significand = -significand
     drop = significand.bit_length() - 24
@@ -82,7 +84,9 @@ def round_pack(significand: int, exponent: int) -> int:
     # The hidden bit of a normal result, and a carry out of the rounding, add one to the
     # exponent field; a subnormal result has exponent -149 and a field of 0.
     bits = ((exponent + drop - _LAST_PLACE) << 23) + kept
-    return sign | (bits if bits < INFINITY else INFINITY)
+    if bits >= INFINITY:
+        return sign | INFINITY
+    return sign | bits
 
 
 def fma(a: int, b: int, c: int) -> int:
@@ -183,14 +187,28 @@ def sub(a: int, b: int) -> int:
 
 def mul(a: int, b: int) -> int:
     """Return ``a * b``. ``inf * 0`` is NaN; the sign of a zero is the product of signs."""
-    sign = (a ^ b) & _SIGN
-    if not (is_finite(a) and is_finite(b)):
-        if is_nan(a) or is_nan(b) or not a & _MAGNITUDE or not b & _MAGNITUDE:
-            return NAN
-        return sign | INFINITY
-    x, x_exponent = unpack(a)
-    y, y_exponent = unpack(b)
-    return sign | round_pack(x * y, x_exponent + y_exponent)
+    a_field = (a >> 23) & 0xFF
+    b_field = (b >> 23) & 0xFF
+    if a_field == 255 or b_field == 255:
+        return _mul_special(a, b)
+    if a_field:
+        product = (a & _FRACTION) | _HIDDEN
+    else:
+        product = a & _FRACTION
+        a_field = 1
+    if b_field:
+        product *= (b & _FRACTION) | _HIDDEN
+    else:
+        product *= b & _FRACTION
+        b_field = 1
+    return ((a ^ b) & _SIGN) | round_pack(product, a_field + b_field - 300)
+
+
+def _mul_special(a: int, b: int) -> int:
+    """Return ``mul(a, b)`` where at least one operand is an infinity or a NaN."""
+    if is_nan(a) or is_nan(b) or not a & _MAGNITUDE or not b & _MAGNITUDE:
+        return NAN
+    return ((a ^ b) & _SIGN) | INFINITY
 
 
 def div(a: int, b: int) -> int:

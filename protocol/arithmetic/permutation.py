@@ -6,10 +6,10 @@ without the others (NUM-18).
 
 The permutation is a Feistel network with halves of equal width on the smallest even number
 of bits that holds ``n - 1``, at least two; positions that land at ``n`` or beyond are sent
-through again until one lands inside. Fewer than four passes are expected, since ``2**bits``
-is below ``4 * n`` (or is 4, for ``n = 1``). Six rounds: four make a Feistel network with independent random round
-functions hard to tell from a random permutation, five and six are known to hold that up to
-nearly ``2**(bits / 2)`` queries, which matters here where the halves are narrow.
+through again until one lands inside. At most four passes are expected, since ``2**bits`` is at
+most ``4 * n``. Six rounds: four make a Feistel network with random round functions hard to
+tell from a random permutation for few queries, and with six this holds up to nearly
+``2**(bits / 2)`` of them, which matters here where the halves are narrow.
 """
 
 from identic.protocol.arithmetic.philox import Key, philox4x32

@@ -1,0 +1,1 @@
+"""Tests of the values and rules of the protocol."""

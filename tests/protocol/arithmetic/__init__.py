@@ -1,0 +1,1 @@
+"""Tests of the definition of arithmetic, against hardware and exact rational numbers."""

@@ -1,0 +1,1 @@
+"""Golden vectors, and the programs that make them."""
