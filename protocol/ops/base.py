@@ -1,6 +1,6 @@
 """What every operator of the table says about itself.
 
-One subclass of ``Operator`` per opcode, in a file named after it, registered as one row of
+One subclass of ``Operator`` per opcode or tight family of opcodes, registered as rows of
 ``protocol/ops/__init__.py``. An operator has a fixed number of inputs (or any number, for
 ``concat``), integer attributes, and one result.
 """

@@ -95,7 +95,8 @@ def _running_position(dtype: DType, row: int, piece: range, best: Operand, place
     """Position of the maximum of a row's piece, given the best before it and its place.
 
     ``row`` is the flat position of the row's first element, ``piece`` not empty. Entry
-    ``2i`` holds the position after the piece's element ``i``, entry ``2i - 1`` the maximum before it. A longer piece alternates nested maxima and positions in the same way.
+    ``2i`` holds the position after the piece's element ``i``, entry ``2i - 1`` the maximum
+    before it. A longer piece alternates nested maxima and positions in the same way.
     """
     block = 1
     while len(piece) > block * (CHAIN_BLOCK - 1):

@@ -5,12 +5,13 @@
 * **Gradient section**: (parameters, buffers, data, context) -> (loss, one gradient for each
   trainable parameter, buffers). It runs once for each shard of a step.
 * **Update section**: (parameters, gradients, optimizer, data, context) -> (parameters,
-  optimizer). Gradients are the tree sum over the shards, times 1/shards. Its context is that of shard 0.
+  optimizer). Gradients are the tree sum over the shards, times 1/shards. Its context is that
+  of shard 0.
 * **Data**: tensors of the job that no step changes: examples, tables, the schedule. The
   sampler and the schedule are ordinary operators over data and context.
 * **Context**: int64[6] = job key (2 words), step key (2 words), step, shard.
-* **State**: parameters, buffers, optimizer, then ``loss`` (float32 scalar, the tree sum of the shards' losses times
-  1/shards, written by each step and read by none).
+* **State**: parameters, buffers, optimizer, then ``loss`` (float32 scalar, the tree sum of
+  the shards' losses times 1/shards, written by each step and read by none).
 
 Spec: docs/spec/program.md.
 """
