@@ -189,7 +189,7 @@ class RevealVerdict:
 
 @dataclass(frozen=True)
 class Challenge:
-    """The sender claims another run log than a party that vouches for the solver's; its bond is locked."""
+    """The sender claims another run log than a party that vouches for one; its bond is locked."""
 
     TAG: ClassVar[int] = 12
     job: JobId
@@ -283,7 +283,7 @@ def dispute_id(challenge: Message) -> DisputeId:
 
 
 def verdict_digest(verdict: Verdict) -> Digest:
-    """What a verifier commits to (JOB-9)."""
+    """What a verifier commits to (JOB-14)."""
     return tagged(Domain.VERDICT, encode(verdict))
 
 
