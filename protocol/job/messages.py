@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from identic.protocol.dispute.moves import SignedMove
 from identic.protocol.encoding import encode
 from identic.protocol.hashing import Domain, tagged
 from identic.protocol.ids import Count, Digest, JobId, PartyId, Signature, StepIndex, Unsigned
@@ -206,8 +207,8 @@ class DisputeMove:
 
     TAG: ClassVar[int] = 13
     dispute: DisputeId
-    move: bytes
-    """Canonical encoding of the signed move (DSP rules)."""
+    move: SignedMove
+    """Signed by itself as well, for the transcript (DSP-14)."""
 
 
 @dataclass(frozen=True)
