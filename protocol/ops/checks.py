@@ -67,6 +67,8 @@ def word_attribute(op: str, name: str, dtype: DType, value: int) -> int:
     their bit pattern. ``attribute_of_word`` is the other direction.
     """
     if dtype.size == 8:
+        signed = -(1 << 63) <= value < 1 << 63
+        need_attribute(op, name, signed, got=value, want=f"a signed number for {dtype.label}")
         return dtype.pattern(value)
     top = 1 if dtype is DType.BOOL else (1 << 8 * dtype.size) - 1
     need_attribute(op, name, 0 <= value <= top, got=value, want=f"a word of {dtype.label}")

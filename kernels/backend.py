@@ -1,0 +1,26 @@
+"""What executes one operator: the same bits from every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from identic.kernels.arrays import Array
+from identic.protocol.ops.base import Call
+
+
+class Backend(Protocol):
+    """A way to run operators on this machine."""
+
+    @property
+    def name(self) -> str:
+        """Word for screens and receipts."""
+        ...
+
+    def run(self, call: Call, inputs: Sequence[Array]) -> Array:
+        """Result of one operator, a new row-major array of type ``call.output``.
+
+        Inputs have the types of ``call.inputs``; they may be views with any strides, and are
+        not changed.
+        """
+        ...

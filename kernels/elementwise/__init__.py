@@ -1,0 +1,1 @@
+"""Elementwise operators: `reference.py` and the native twins."""

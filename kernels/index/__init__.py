@@ -1,0 +1,1 @@
+"""Operators that read indices: `reference.py` and the native twins."""

@@ -1,0 +1,1 @@
+"""Operators that move or create elements: `reference.py` and the native twins."""

@@ -1,0 +1,1 @@
+"""Matrix product: `reference.py` and the native twins."""

@@ -1,0 +1,1 @@
+"""Random numbers and the sampler: `reference.py` and the native twins."""

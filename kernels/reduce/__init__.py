@@ -1,0 +1,1 @@
+"""Sums and maxima along an axis: `reference.py` and the native twins."""

@@ -1,0 +1,363 @@
+"""Random small calls of every operator, with the values where arithmetic goes wrong.
+
+``calls(name)`` is a hypothesis strategy of a call and the words of its inputs. Shapes
+include empty axes; float words include both zeros, subnormals, infinities, NaNs of several
+payloads, the largest and the smallest numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from identic.protocol.dtypes import DType
+from identic.protocol.ops import TABLE
+from identic.protocol.ops.base import Call
+from identic.protocol.program.context import context
+from identic.protocol.program.types import CONTEXT_TYPE, Attribute
+from identic.protocol.tensors import TensorType
+
+F32, I64, I32, U8, BOOL, BF16 = (
+    DType.FLOAT32,
+    DType.INT64,
+    DType.INT32,
+    DType.UINT8,
+    DType.BOOL,
+    DType.BFLOAT16,
+)
+
+SPECIAL: dict[DType, tuple[int, ...]] = {
+    F32: (
+        0x00000000,
+        0x80000000,
+        0x00000001,
+        0x80000001,
+        0x007FFFFF,
+        0x00800000,
+        0x7F7FFFFF,
+        0xFF7FFFFF,
+        0x7F800000,
+        0xFF800000,
+        0x7FC00000,
+        0xFFC00000,
+        0x7F800001,
+        0x3F800000,
+        0xBF800000,
+        0x4B800000,
+        0x33800000,
+    ),
+    I64: (0, 1, 2**64 - 1, 2**63 - 1, 2**63, 2**31, 2**53 + 1),
+    I32: (0, 1, 2**32 - 1, 2**31 - 1, 2**31),
+    U8: (0, 1, 127, 128, 255),
+    BOOL: (0, 1),
+    BF16: (0, 0x8000, 1, 0x7F80, 0xFF80, 0x7FC0, 0xFFC1, 0x7F7F, 0x3F80),
+}
+"""Words that every element type gets often."""
+
+Inputs = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call and the words of its inputs."""
+
+    call: Call
+    inputs: Inputs
+
+    def read(self, number: int, element: int) -> int:
+        """Word of one element of one input."""
+        return self.inputs[number][element]
+
+
+class Maker:
+    """Random shapes, words and attributes for one case."""
+
+    def __init__(self, seed: int, *, finite: bool = False) -> None:
+        self.random = random.Random(seed)
+        self.special = 0.0 if finite else self.random.choice([0.0, 0.1, 0.5])
+
+    def dtype(self, *allowed: DType) -> DType:
+        return self.random.choice(allowed)
+
+    def length(self, most: int = 5) -> int:
+        return self.random.choice([0, 1, 1, 2, 3, self.random.randint(1, most)])
+
+    def shape(self, least: int = 0, most: int = 3) -> tuple[int, ...]:
+        return tuple(self.length() for _ in range(self.random.randint(least, most)))
+
+    def word(self, dtype: DType) -> int:
+        if self.random.random() < self.special:
+            return self.random.choice(SPECIAL[dtype])
+        if dtype is F32:
+            # Mostly near 1, where sums and products neither overflow nor vanish.
+            field = self.random.choice([self.random.randint(120, 134), self.random.randint(0, 254)])
+            return self.random.getrandbits(1) << 31 | field << 23 | self.random.getrandbits(23)
+        if dtype is BOOL:
+            return self.random.getrandbits(1)
+        return self.random.getrandbits(8 * dtype.size)
+
+    def words(self, kind: TensorType) -> list[int]:
+        return [self.word(kind.dtype) for _ in range(kind.elements)]
+
+    def indices(self, kind: TensorType, bound: int) -> list[int]:
+        """Indices mostly inside ``[0, bound)``, some just outside, a few far away."""
+        values = []
+        for _ in range(kind.elements):
+            near = self.random.randint(-1, bound)
+            inside = self.random.randint(0, max(0, bound - 1))
+            value = self.random.choice([inside, inside, inside, near])
+            if self.random.random() < 0.05:
+                value = self.random.choice([-(2**31), 2**31 - 1])
+            values.append(kind.dtype.pattern(value))
+        return values
+
+    def broadcastable(self, count: int) -> list[tuple[int, ...]]:
+        """Shapes that broadcast together."""
+        whole = self.shape()
+        out = []
+        for _ in range(count):
+            kept = whole[self.random.randint(0, len(whole)) if self.random.random() < 0.3 else 0 :]
+            out.append(tuple(1 if self.random.random() < 0.25 else n for n in kept))
+        return out
+
+
+def case(name: str, kinds: Sequence[TensorType], inputs: Inputs, **attributes: object) -> Case:
+    """Build a case; an attribute is an int or a sequence of ints."""
+    pairs = tuple(
+        Attribute(key, (value,) if isinstance(value, int) else tuple(value))  # type: ignore[arg-type]
+        for key, value in sorted(attributes.items())
+    )
+    return Case(TABLE[name].call(tuple(kinds), pairs), inputs)
+
+
+def _of(make: Maker, name: str, *kinds: TensorType, **attributes: object) -> Case:
+    return case(name, kinds, [make.words(k) for k in kinds], **attributes)
+
+
+def _elementwise(name: str, allowed: tuple[DType, ...], count: int) -> Callable[[Maker], Case]:
+    def build(make: Maker) -> Case:
+        dtype = make.dtype(*allowed)
+        kinds = [TensorType.of(dtype, s) for s in make.broadcastable(count)]
+        return _of(make, name, *kinds)
+
+    return build
+
+
+def _where(make: Maker) -> Case:
+    dtype = make.dtype(*DType)
+    condition, a, b = make.broadcastable(3)
+    kinds = (TensorType.of(BOOL, condition), TensorType.of(dtype, a), TensorType.of(dtype, b))
+    return _of(make, "where", *kinds)
+
+
+def _cast(make: Maker) -> Case:
+    kind = TensorType.of(make.dtype(*DType), make.shape())
+    return _of(make, "cast", kind, dtype=make.dtype(*DType))
+
+
+def _long(make: Maker) -> int:
+    """A length on either side of the borders of the accumulation rules."""
+    return make.random.choice([1, 2, 63, 64, 65, 130, 255, 256, 257, 600, 4095, 4096, 4097, 8300])
+
+
+def _row(name: str, least: int) -> Callable[[Maker], Case]:
+    def build(make: Maker) -> Case:
+        dtype = make.dtype(F32, F32, I64, I32)
+        if make.random.random() < 0.3:
+            lead: tuple[int, ...] = (make.length(2),) if make.random.random() < 0.5 else ()
+            shape = (*lead, _long(make))
+        else:
+            shape = (*make.shape(0, 2), max(least, make.length(9)))
+        return _of(make, name, TensorType.of(dtype, shape))
+
+    return build
+
+
+def _sum_first(make: Maker) -> Case:
+    dtype = make.dtype(F32, F32, I64, I32)
+    length = _long(make) if make.random.random() < 0.3 else make.length(9)
+    return _of(make, "sum_first", TensorType.of(dtype, (length, *make.shape(0, 2))))
+
+
+def _matmul(make: Maker) -> Case:
+    M, N = make.length(), make.length()
+    K = _long(make) if make.random.random() < 0.2 else make.length(20)
+    if K > 20:
+        M, N = min(M, 2), min(N, 2)
+    a, b = make.broadcastable(2) if K <= 20 else ((), ())
+    return _of(make, "matmul", TensorType.of(F32, (*a, M, K)), TensorType.of(F32, (*b, K, N)))
+
+
+def _index_kind(make: Maker, shape: tuple[int, ...]) -> TensorType:
+    return TensorType.of(make.dtype(I64, I32), shape)
+
+
+def _take_rows(make: Maker) -> Case:
+    table = TensorType.of(make.dtype(*DType), (make.length(), *make.shape(0, 2)))
+    index = _index_kind(make, make.shape(0, 2))
+    inputs = [make.words(table), make.indices(index, table.shape[0])]
+    return case("take_rows", (table, index), inputs)
+
+
+def _gather(make: Maker) -> Case:
+    shape = make.shape(1, 3)
+    axis = make.random.randrange(len(shape))
+    x = TensorType.of(make.dtype(*DType), shape)
+    lengths = [
+        make.length() if i == axis else make.random.randint(0, n) for i, n in enumerate(shape)
+    ]
+    index = _index_kind(make, tuple(lengths))
+    return case("gather", (x, index), [make.words(x), make.indices(index, shape[axis])], axis=axis)
+
+
+def _take_windows(make: Maker) -> Case:
+    tokens = TensorType.of(make.dtype(*DType), (make.length(12),))
+    starts = _index_kind(make, (make.length(),))
+    inputs = [make.words(tokens), make.indices(starts, tokens.shape[0])]
+    return case("take_windows", (tokens, starts), inputs, length=make.length())
+
+
+def _add_rows(make: Maker) -> Case:
+    count = make.random.choice([0, 1, 3, 9, 256, 257, 530])
+    row = make.shape(0, 1) if count > 9 else make.shape(0, 2)
+    init = TensorType.of(F32, (make.length(4), *row))
+    index = _index_kind(make, (count,))
+    source = TensorType.of(F32, (count, *row))
+    inputs = [make.words(init), make.indices(index, init.shape[0]), make.words(source)]
+    return case("add_rows", (init, index, source), inputs)
+
+
+def _reshape(make: Maker) -> Case:
+    shape = make.shape()
+    target = list(shape)
+    make.random.shuffle(target)
+    if make.random.random() < 0.5:
+        target.insert(make.random.randint(0, len(target)), 1)
+    return _of(make, "reshape", TensorType.of(make.dtype(*DType), shape), shape=target)
+
+
+def _permute(make: Maker) -> Case:
+    shape = make.shape()
+    axes = list(range(len(shape)))
+    make.random.shuffle(axes)
+    return _of(make, "permute", TensorType.of(make.dtype(*DType), shape), axes=axes)
+
+
+def _expand(make: Maker) -> Case:
+    shape = make.shape()
+    kept = shape[make.random.randint(0, len(shape)) :]
+    source = tuple(1 if make.random.random() < 0.5 else n for n in kept)
+    return _of(make, "expand", TensorType.of(make.dtype(*DType), source), shape=shape)
+
+
+def _slice(make: Maker) -> Case:
+    shape = tuple(make.length(9) for _ in make.shape())
+    start = [make.random.randint(0, n) for n in shape]
+    stop = [make.random.randint(s, n) for s, n in zip(start, shape, strict=True)]
+    step = [make.random.randint(1, 3) for _ in shape]
+    kind = TensorType.of(make.dtype(*DType), shape)
+    return _of(make, "slice", kind, start=start, stop=stop, step=step)
+
+
+def _concat(make: Maker) -> Case:
+    shape = list(make.shape(1, 3))
+    axis = make.random.randrange(len(shape))
+    dtype = make.dtype(*DType)
+    kinds = []
+    for _ in range(make.random.randint(1, 3)):
+        shape[axis] = make.length()
+        kinds.append(TensorType.of(dtype, shape))
+    return _of(make, "concat", *kinds, axis=axis)
+
+
+def _attribute_word(make: Maker, dtype: DType) -> int:
+    word = make.word(dtype)
+    return dtype.signed(word) if dtype is I64 else word
+
+
+def _pad(make: Maker) -> Case:
+    kind = TensorType.of(make.dtype(*DType), make.shape(0, 2))
+    before = [make.random.randint(0, 2) for _ in kind.shape]
+    after = [make.random.randint(0, 2) for _ in kind.shape]
+    value = _attribute_word(make, kind.dtype)
+    return _of(make, "pad", kind, before=before, after=after, value=value)
+
+
+def _full(make: Maker) -> Case:
+    dtype = make.dtype(*DType)
+    word = _attribute_word(make, dtype)
+    return _of(make, "full", dtype=int(dtype), shape=make.shape(), word=word)
+
+
+def _iota(make: Maker) -> Case:
+    start, step = (make.random.choice([0, 1, -3, 2**62, make.random.getrandbits(40)]) for _ in "ab")
+    dtype = make.dtype(I64, I32)
+    return _of(make, "iota", dtype=int(dtype), count=make.length(9), start=start, step=step)
+
+
+def _context(make: Maker) -> list[int]:
+    seed, step = make.random.getrandbits(64), make.random.choice([0, 1, 7, 2**40])
+    return list(context(seed, step, make.random.randrange(4)))
+
+
+def _uniform(make: Maker) -> Case:
+    attributes = {"shape": make.shape(), "stream": make.random.getrandbits(32)}
+    return case("random_uniform", (CONTEXT_TYPE,), [_context(make)], **attributes)
+
+
+def _random_index(make: Maker) -> Case:
+    bound = make.random.choice([1, 2, 1000, 2**62])
+    attributes = {"bound": bound, "count": make.length(9), "stream": make.random.getrandbits(32)}
+    return case("random_index", (CONTEXT_TYPE,), [_context(make)], **attributes)
+
+
+def _shuffled_index(make: Maker) -> Case:
+    bound = make.random.choice([1, 2, 5, 64, 1000, 2**40])
+    attributes = {"bound": bound, "count": make.length(9), "shards": make.random.randint(1, 4)}
+    return case("shuffled_index", (CONTEXT_TYPE,), [_context(make)], **attributes)
+
+
+_UNARY = ("neg", "abs", "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "sqrt", "rsqrt")
+_NUMBERS = (F32, F32, I64, I32)
+
+BUILDERS: dict[str, Callable[[Maker], Case]] = {
+    **{name: _elementwise(name, (F32,), 1) for name in _UNARY},
+    "not": _elementwise("not", (BOOL,), 1),
+    **{n: _elementwise(n, _NUMBERS, 2) for n in ("add", "sub", "mul", "maximum", "minimum")},
+    "div": _elementwise("div", (F32,), 2),
+    **{n: _elementwise(n, (*_NUMBERS, BOOL), 2) for n in ("eq", "ne")},
+    **{n: _elementwise(n, _NUMBERS, 2) for n in ("lt", "le", "gt", "ge")},
+    **{n: _elementwise(n, (BOOL,), 2) for n in ("and", "or")},
+    "where": _where,
+    "cast": _cast,
+    "sum_last": _row("sum_last", 0),
+    "sum_first": _sum_first,
+    "amax": _row("amax", 1),
+    "argmax": _row("argmax", 1),
+    "matmul": _matmul,
+    "take_rows": _take_rows,
+    "gather": _gather,
+    "take_windows": _take_windows,
+    "add_rows": _add_rows,
+    "reshape": _reshape,
+    "permute": _permute,
+    "expand": _expand,
+    "slice": _slice,
+    "concat": _concat,
+    "pad": _pad,
+    "full": _full,
+    "iota": _iota,
+    "random_uniform": _uniform,
+    "random_index": _random_index,
+    "shuffled_index": _shuffled_index,
+}
+"""How to make a case of each operator."""
+
+
+@st.composite
+def calls(draw: st.DrawFn, name: str) -> Case:
+    """Cases of one operator."""
+    return BUILDERS[name](Maker(draw(st.integers(0, 2**32 - 1))))
