@@ -119,7 +119,9 @@ def _cos_bounds(enclosure: _Enclosure, x: gmpy2.mpfr) -> _Interval:
 def _sigmoid_bounds(enclosure: _Enclosure, x: gmpy2.mpfr) -> _Interval:
     # 1 / (1 + exp(-x)) falls as exp(-x) rises, so the ends change places.
     down, up = enclosure.down, enclosure.up
-    return down.div(1, up.add(1, up.exp(-x))), up.div(1, down.add(1, down.exp(-x)))
+    negated = down.minus(x)  # exact: the operand has 24 bits
+    low = down.div(1, up.add(1, up.exp(negated)))
+    return low, up.div(1, down.add(1, down.exp(negated)))
 
 
 def exp(x: int) -> int:

@@ -98,6 +98,17 @@ def test_num_1__square_root_equals_the_machine_on_many() -> None:
         assert [f32.sqrt(x) for x in words] == canonical(np.sqrt(floats(words)))
 
 
+def test_num_1__roots_just_above_a_tie_round_up() -> None:
+    # An odd r of 25 bits is a tie; with s * 2**26 a little above r * r, the root of s lies
+    # above it by so little that a root cut to 38 bits looks like the tie itself.
+    r = np.arange((1 << 24) + 1, 1 << 25, 2, dtype=np.int64)
+    s = (r[-(r * r) % (1 << 26) < 1 << 12].astype(np.int64) ** 2 >> 26) + 1
+    assert len(s) > 100
+    with np.errstate(all="ignore"):
+        want = canonical(np.sqrt(s.astype(np.float32)))
+    assert [f32.sqrt(f32.from_int(int(x))) for x in s] == want
+
+
 def exact_fma(a: int, b: int, c: int) -> int:
     """Return fma by rational arithmetic and the rules of NUM-2 and NUM-3 spelled out."""
     sign = (a ^ b) & SIGN
