@@ -35,9 +35,14 @@ _WORD: dict[int, np.dtype[Any]] = {
 }
 
 
+def row_major(array: Array) -> Array:
+    """The array itself if it is row-major without gaps, else a copy that is."""
+    return array if array.flags.c_contiguous else array.copy(order="C")
+
+
 def words(array: Array) -> list[int]:
     """Bit patterns of the elements, in row-major order."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = row_major(array).reshape(-1)
     return [int(w) for w in flat.view(_WORD[array.dtype.itemsize])]
 
 
@@ -54,7 +59,7 @@ def from_bytes(kind: TensorType, data: bytes | memoryview) -> Array:
 
 def to_bytes(array: Array) -> bytes:
     """The elements' bytes, in row-major order."""
-    return np.ascontiguousarray(array).tobytes()
+    return row_major(array).tobytes()
 
 
 def empty(kind: TensorType) -> Array:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from identic.kernels.arrays import Array
 from identic.protocol.ops.base import Call
+from identic.protocol.program.plan import StepPlan
 
 
 class Backend(Protocol):
@@ -23,4 +24,13 @@ class Backend(Protocol):
         Inputs have the types of ``call.inputs``; they may be views with any strides, and are
         not changed.
         """
+        ...
+
+
+@runtime_checkable
+class Compiles(Protocol):
+    """A backend that can prepare a whole step."""
+
+    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
+        """A function from the arrays of the loads to those of the outputs, in plan order."""
         ...
