@@ -12,8 +12,8 @@ from identic.protocol.program.unroll import unroll
 from tests.helpers.programs import mlp, mlp_data, mlp_state
 
 
-def arrays(shards: int) -> tuple[Executor, list[Array], list[Array]]:
-    program = mlp(shards=shards)
+def arrays(shards: int, batch: int = 4) -> tuple[Executor, list[Array], list[Array]]:
+    program = mlp(shards=shards, batch=batch)
     state = [from_bytes(v.type, b) for v, b in zip(program.state, mlp_state(program), strict=True)]
     data = [from_bytes(v.type, b) for v, b in zip(program.data, mlp_data(program), strict=True)]
     return Executor(unroll(program), ReferenceBackend()), state, data
@@ -37,7 +37,7 @@ def test_prg_10__an_observer_sees_every_value_in_order(shards: int) -> None:
 
 
 def test_training_lowers_the_loss() -> None:
-    executor, state, data = arrays(1)
+    executor, state, data = arrays(1, batch=12)
     losses = []
     for step in range(8):
         state = executor.step(state, data, 5, step)
