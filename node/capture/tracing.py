@@ -1,0 +1,230 @@
+"""Two passes of tracing: a torch function becomes a graph of plain data.
+
+The first pass records what the function and its gradient do, with random operations drawn
+from the step's generator. The second makes it functional (no writes in place) and replaces
+composite operators by their fixed sequences (CAP-9).
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.func import functionalize
+from torch.fx import GraphModule, Interpreter
+from torch.fx import Node as FxNode
+from torch.fx import traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from identic.node.capture import decompositions
+from identic.node.capture.places import current
+from identic.node.capture.randomness import Randomness
+from identic.protocol.dtypes import DType
+from identic.protocol.graph import Argument, Graph, Node, Ref
+from identic.protocol.lowering import CaptureError
+from identic.protocol.tensors import TensorType
+
+aten = torch.ops.aten
+
+DTYPES = {
+    torch.float32: DType.FLOAT32,
+    torch.int64: DType.INT64,
+    torch.int32: DType.INT32,
+    torch.uint8: DType.UINT8,
+    torch.bool: DType.BOOL,
+    torch.bfloat16: DType.BFLOAT16,
+}
+
+_IGNORED_KEYWORDS = {"layout", "device", "pin_memory", "memory_format", "non_blocking"}
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A graph and the tensors that tracing found in the function itself."""
+
+    graph: Graph
+    """Inputs: those of the function, then one for each constant."""
+    constants: tuple[NDArray[Any], ...]
+
+
+def trace(
+    function: Callable[..., Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor]
+) -> Traced:
+    """Trace ``function(*inputs)``; the first input is the context that seeds random numbers.
+
+    Raises:
+        CaptureError: an operation cannot be part of a program; other errors are the
+            function's own and pass through.
+    """
+    randomness = Randomness()
+
+    def seeded(*arguments: torch.Tensor) -> list[torch.Tensor]:
+        randomness.start(arguments[0])
+        return list(function(*arguments))
+
+    # The tracer knows inputs by identity, so each must be a tensor of its own.
+    own = [x.detach().clone(memory_format=torch.contiguous_format) for x in inputs]
+    with warnings.catch_warnings(), fx_traceback.preserve_node_meta(), math_attention():
+        warnings.simplefilter("ignore")
+        first = make_fx(
+            seeded,
+            decomposition_table={**randomness.table(), aten.native_batch_norm.default: _batch_norm},
+            tracing_mode="fake",
+            _allow_non_fake_inputs=True,
+        )(*own)
+        first.graph.eliminate_dead_code()
+        second = make_fx(
+            functionalize(Interpreter(first).run),
+            decomposition_table=decompositions.table(),
+            tracing_mode="fake",
+            _allow_non_fake_inputs=True,
+        )(*own)
+    second.graph.eliminate_dead_code()
+    return _Reader(second).read()
+
+
+@contextmanager
+def math_attention() -> Iterator[None]:
+    """Attention as plain matrix products, and no kernels of other libraries."""
+    with sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
+        yield
+
+
+def _batch_norm(
+    x: torch.Tensor,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Batch norm under the schema that says what it writes."""
+    if mean is None:
+        return aten._native_batch_norm_legit.no_stats(  # noqa: SLF001
+            x, weight, bias, training, momentum, eps
+        )
+    return aten._native_batch_norm_legit(  # noqa: SLF001
+        x, weight, bias, mean, var, training, momentum, eps
+    )
+
+
+class _Reader:
+    """Turns a traced module into plain data."""
+
+    def __init__(self, module: GraphModule) -> None:
+        self.module = module
+        self.values: dict[FxNode, Argument] = {}
+        self.types: list[TensorType] = []
+        self.nodes: list[Node] = []
+        self.constants: list[NDArray[Any]] = []
+        self.parts: dict[FxNode, tuple[Argument, ...]] = {}
+
+    def read(self) -> Traced:
+        """Inputs and constants first, then the operations."""
+        everything = list(self.module.graph.nodes)
+        inputs = [n for n in everything if n.op == "placeholder"]
+        for node in inputs:
+            self._input(node, self._type(node, node.meta["val"]))
+        for node in everything:
+            if node.op == "get_attr":
+                value = getattr(self.module, str(node.target))
+                self.constants.append(as_array(value))
+                self._input(node, self._type(node, value))
+        count = len(self.types)
+        outputs: tuple[int, ...] = ()
+        for node in everything:
+            if node.op == "call_function":
+                self._call(node)
+            elif node.op == "output":
+                outputs = tuple(self._output(o) for o in node.args[0])
+        return Traced(
+            Graph(tuple(self.types[:count]), tuple(self.nodes), outputs), tuple(self.constants)
+        )
+
+    def _input(self, node: FxNode, kind: TensorType) -> None:
+        self.values[node] = Ref(len(self.types))
+        self.types.append(kind)
+
+    def _output(self, output: Any) -> int:
+        value = self.values[output]
+        if not isinstance(value, Ref):
+            raise TypeError(f"output {output} is not a tensor")
+        return value.index
+
+    def _call(self, node: FxNode) -> None:
+        if node.target is operator.getitem:
+            source, index = node.args
+            raise self._unsupported(
+                source if isinstance(source, FxNode) else node, f"result {index} of several"
+            )
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor):
+            if node.users:
+                return
+            raise self._unsupported(node, "its result is not one tensor")
+        arguments = tuple(self._argument(node, a) for a in node.args)
+        keywords = tuple(
+            (name, self._argument(node, a))
+            for name, a in node.kwargs.items()
+            if name not in _IGNORED_KEYWORDS
+        )
+        kind = self._type(node, value)
+        self.values[node] = Ref(len(self.types))
+        self.types.append(kind)
+        self.nodes.append(Node(str(node.target), arguments, keywords, kind, current(node.meta)))
+
+    def _argument(self, node: FxNode, value: Any) -> Argument:
+        if isinstance(value, FxNode):
+            return self.values[value]
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, list | tuple):
+            return tuple(self._argument(node, item) for item in value)
+        if isinstance(value, torch.dtype):
+            return self._dtype(node, value)
+        if isinstance(value, torch.device | torch.layout | torch.memory_format):
+            return str(value)
+        raise self._unsupported(node, f"argument of type {type(value).__name__}")
+
+    def _type(self, node: FxNode, value: torch.Tensor) -> TensorType:
+        return TensorType.of(self._dtype(node, value.dtype), tuple(value.shape))
+
+    def _dtype(self, node: FxNode, dtype: torch.dtype) -> DType:
+        if dtype not in DTYPES:
+            # CAP-3: tensors have the element types of programs.
+            raise CaptureError(
+                "CAP-3",
+                f"{node.target} makes elements of type {dtype}.",
+                advice="use float32, int64, int32, uint8 or bool; a program has no others.",
+                place=current(node.meta),
+                operator=str(node.target),
+            )
+        return DTYPES[dtype]
+
+    def _unsupported(self, node: FxNode, problem: str) -> CaptureError:
+        return CaptureError(
+            "CAP-4",
+            f"{node.target} is not supported in a step: {problem}.",
+            advice="write it with other operations; docs/spec/capture.md lists those that capture.",
+            place=current(node.meta),
+            operator=str(node.target),
+        )
+
+
+def as_array(tensor: torch.Tensor) -> NDArray[Any]:
+    """The tensor's elements as a new contiguous array."""
+    if tensor.dtype == torch.bfloat16:
+        return np.ascontiguousarray(
+            tensor.detach().cpu().view(torch.int16).numpy().view(np.uint16)
+        ).copy()
+    return np.array(tensor.detach().cpu().numpy(), order="C", copy=True)
