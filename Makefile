@@ -30,7 +30,7 @@ demo: native  ## Train a GPT on a local network of nodes, catch a lie, print the
 	$(BIN)/identic demo
 
 test: native  ## Run every test (PYTEST_ARGS adds to the command line).
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup $(PYTEST_ARGS)
 
 bench: native  ## Time operators and a step against torch; writes out/bench.json.
 	$(PY) -m tests.bench
