@@ -16,7 +16,6 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -265,25 +264,22 @@ class Blobs:
                 )
             return file.read()
 
-    def pieces(self, digest: Digest, offset: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield the length of a blob with each of its pieces from ``offset`` on.
-
-        There is at least one piece, an empty one where nothing follows ``offset``.
+    def open_at(self, digest: Digest, offset: int) -> tuple[BufferedReader, int]:
+        """Open a blob at a position; return the file and the length of the whole blob.
 
         Raises:
             ProtocolError: NET-8, the blob is not here, or NET-7, the offset is beyond its end.
             LocalError: the file is damaged or cannot be read.
         """
-        with self.open(digest) as file:
-            size = os.fstat(file.fileno()).st_size
-            if offset > size:
-                raise ProtocolError(
-                    "NET-7", Code.OUT_OF_RANGE, got=f"offset {offset}", want=f"at most {size}"
-                )
-            file.seek(offset)
-            yield size, file.read(PIECE_BYTES)
-            while piece := file.read(PIECE_BYTES):
-                yield size, piece
+        file = self.open(digest)
+        size = os.fstat(file.fileno()).st_size
+        if offset > size:
+            file.close()
+            raise ProtocolError(
+                "NET-7", Code.OUT_OF_RANGE, got=f"offset {offset}", want=f"at most {size}"
+            )
+        file.seek(offset)
+        return file, size
 
 
 class Upload:

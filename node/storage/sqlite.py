@@ -174,14 +174,9 @@ class SqliteStorage:
         try:
             yield
         except sqlite3.Error as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL if _has_code(error) else False:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 raise disk_full(self.path) from error
             raise LocalError(
                 f"cannot use {self.path}: {error}",
                 remedy="check the disk; if the file is damaged, restore data_dir from a backup",
             ) from error
-
-
-def _has_code(error: sqlite3.Error) -> bool:
-    """Whether the error came from SQLite itself, with its number."""
-    return getattr(error, "sqlite_errorcode", None) is not None

@@ -1,0 +1,1 @@
+"""Tests of the node: real sockets, real TLS, real files."""
