@@ -1,0 +1,111 @@
+/*
+ * binary32 arithmetic that is the same on every machine.                     rules: NUM-1, NUM-2
+ *
+ * Plain C++ without vectors: bit views, the canonical NaN, the ordered maximum and minimum, and a
+ * fused multiply-add that never calls a libm (some are wrong for subnormal results). Where the
+ * target has the instruction it is used; elsewhere idn_fma_exact computes the same bits from
+ * binary64 operations and one correction to odd.
+ */
+#ifndef IDENTIC_COMMON_FP32_H
+#define IDENTIC_COMMON_FP32_H
+
+#include <cfloat>
+#include <cstdint>
+#include <cstring>
+
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+#error "binary32 operations must round to binary32: compile with SSE2 or newer"
+#endif
+#ifdef __FAST_MATH__
+#error "fast math changes bits"
+#endif
+
+#define IDN_INLINE static inline __attribute__((always_inline))
+
+/* ---- bits ---------------------------------------------------------------------------------- */
+
+IDN_INLINE uint32_t idn_bits(float x) {
+  uint32_t u;
+  memcpy(&u, &x, sizeof u);
+  return u;
+}
+
+IDN_INLINE float idn_float(uint32_t u) {
+  float x;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+IDN_INLINE uint64_t idn_bits64(double x) {
+  uint64_t u;
+  memcpy(&u, &x, sizeof u);
+  return u;
+}
+
+IDN_INLINE double idn_double(uint64_t u) {
+  double x;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+/* NUM-2: the only NaN an operator stores. */
+#define IDN_NAN_BITS 0x7fc00000u
+
+IDN_INLINE float idn_canon(float x) { return x == x ? x : idn_float(IDN_NAN_BITS); }
+
+/* ---- fused multiply-add -------------------------------------------------------------------- */
+
+/*
+ * a * b + c rounded once, from binary64 arithmetic alone.
+ *
+ * The product of two 24-bit significands is exact in binary64. The sum is rounded to nearest, its
+ * error is recovered exactly (two-sum), and the last bit is then set whenever the sum was inexact
+ * (rounding to odd). 53 bits rounded to odd, rounded again to at most 24, give the single rounding
+ * of the exact value, subnormal results included. Every intermediate is a multiple of 2^-298, so
+ * neither the error nor its product with the sum can underflow. Infinities and NaN make the error
+ * NaN, both comparisons false, and the sum passes as it is.
+ */
+IDN_INLINE float idn_fma_exact(float a, float b, float c) {
+  const double product = (double)a * (double)b;
+  const double addend = (double)c;
+  const double sum = product + addend;
+  const double rest = sum - product;
+  const double error = (product - (sum - rest)) + (addend - rest);
+  const double direction = error * sum;
+  uint64_t bits = idn_bits64(sum);
+  bits -= (uint64_t)(direction < 0.0);
+  bits |= (uint64_t)((direction < 0.0) | (direction > 0.0));
+  return (float)idn_double(bits);
+}
+
+#if defined(__FMA__) || defined(__aarch64__)
+#define IDN_HAS_FMA 1
+#else
+#define IDN_HAS_FMA 0
+#endif
+
+IDN_INLINE float idn_fma(float a, float b, float c) {
+#if IDN_HAS_FMA
+  return __builtin_fmaf(a, b, c);
+#else
+  return idn_fma_exact(a, b, c);
+#endif
+}
+
+/* ---- ordered selection --------------------------------------------------------------------- */
+
+/* The larger operand; NaN if either is NaN; +0 is larger than -0. */
+IDN_INLINE float idn_max(float a, float b) {
+  if (a != a || b != b) return idn_float(IDN_NAN_BITS);
+  if (a == b) return idn_float(idn_bits(a) & idn_bits(b));
+  return a < b ? b : a;
+}
+
+/* The smaller operand; NaN if either is NaN; -0 is smaller than +0. */
+IDN_INLINE float idn_min(float a, float b) {
+  if (a != a || b != b) return idn_float(IDN_NAN_BITS);
+  if (a == b) return idn_float(idn_bits(a) | idn_bits(b));
+  return b < a ? b : a;
+}
+
+#endif

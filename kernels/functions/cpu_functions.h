@@ -1,0 +1,112 @@
+/*
+ * exp, log, tanh, erf, sigmoid: the binary32 number nearest to the true value.   rules: NUM-2, NUM-7, NUM-8
+ *
+ * Method   reduction and polynomial in binary64 (relative error below 2^-51), rounded once. Where a
+ *          true value lies so near the middle between two binary32 numbers that this goes wrong, the
+ *          operand stands in a table here. Fused or not, the result is the same for every operand.
+ * Proof    tests/kernels/native/exhaustive.cpp runs all 2^32 operands through each path.
+ *
+ * Included by native/path_body.h inside the namespace of a path.
+ */
+
+#include "functions/coefficients.h"
+
+IDN_INLINE F absolute(F x) { return floats(bits(x) & splat_bits(0x7fffffffu)); }
+IDN_INLINE F with_sign_of(F magnitude, F x) { return floats(bits(magnitude) | (bits(x) & splat_bits(0x80000000u))); }
+IDN_INLINE F not_a_number() { return floats(splat_bits(IDN_NAN_BITS)); }
+/* x where it is at most high (or NaN: high); x where it is at least low. */
+IDN_INLINE F at_most(F x, float high) { return select(lt(x, splat(high)), x, splat(high)); }
+IDN_INLINE F at_least(F x, float low) { return select(lt(splat(low), x), x, splat(low)); }
+
+/* e^x = 2^n (1 + p) for |x| < 200: fills n as a binary64 whose low bits hold it, and p in (-0.3, 0.42). */
+struct Exponential { D scale, p; };
+
+IDN_INLINE Exponential exponential(D x) {
+  const D t = multiply_add(x, splat64(LOG2_INVERSE), splat64(ROUNDER));
+  const D n = sub(t, splat64(ROUNDER));
+  const D r = sub(sub(x, mul(n, splat64(LOG2_HIGH))), mul(n, splat64(LOG2_LOW)));
+  D q = splat64(EXP_TERMS[9]);
+#pragma GCC unroll 16
+  for (int i = 8; i >= 0; --i) q = multiply_add(q, r, splat64(EXP_TERMS[i]));
+  return {t, multiply_add(mul(r, r), q, r)};
+}
+
+IDN_INLINE F exp_of(F x) {
+  const Exponential e = exponential(widen(at_least(at_most(x, 89.0f), -105.0f)));
+  const F y = narrow(scale_by_low_bits(add(e.p, splat64(1.0)), e.scale));
+  return select(unordered(x, x), not_a_number(), y);
+}
+
+IDN_INLINE F log_of(F x) {
+  const M subnormal = lt(x, splat(0x1p-126f));
+  const F scaled = select(subnormal, mul(x, splat(0x1p23f)), x);
+  /* x = 2^e m with m in [sqrt(1/2), sqrt(2)). */
+  const U shifted = bits(scaled) - splat_bits(0x3f3504f3u);
+  const U e = shift_sign<23>(shifted) - select(subnormal, splat_bits(23), splat_bits(0));
+  const F m = floats((shifted & splat_bits(0x7fffffu)) + splat_bits(0x3f3504f3u));
+  const D f = widen(sub(m, splat(1.0f)));
+  const D s = div(f, add(f, splat64(2.0)));
+  const D z = mul(s, s);
+  D q = splat64(LOG_TERMS[8]);
+#pragma GCC unroll 16
+  for (int i = 7; i >= 0; --i) q = multiply_add(q, z, splat64(LOG_TERMS[i]));
+  const D l = multiply_add(mul(s, z), q, add(s, s));
+  const D n = widen_integers(e);
+  U y = bits(narrow(add(mul(n, splat64(LOG2_HIGH)), multiply_add(n, splat64(LOG2_LOW), l))));
+  /* NUM-7: the operands whose logarithm binary64 rounds onto the middle of two binary32 numbers. */
+  constexpr uint32_t HARD[5][2] = {{0x3c413d3au, 0xc08e158fu}, {0x41178febu, 0x400fe5e7u}, {0x4c5d65a5u, 0x418f034bu},
+                                   {0x65d890d3u, 0x4254d1f9u}, {0x6f31a8ecu, 0x42845a89u}};
+#pragma GCC unroll 8
+  for (int i = 0; i < 5; ++i) y = select(eq(bits(x), splat_bits(HARD[i][0])), splat_bits(HARD[i][1]), y);
+  /* NUM-8: log(+-0) = -inf, log(+inf) = +inf, below zero NaN. */
+  const F infinity = floats(splat_bits(0x7f800000u));
+  F result = select(eq(x, splat(0.0f)), floats(splat_bits(0xff800000u)), floats(y));
+  result = select(eq(x, infinity), infinity, result);
+  return select(either(lt(x, splat(0.0f)), unordered(x, x)), not_a_number(), result);
+}
+
+/* tanh x = y / (y + 2) with y = e^(2|x|) - 1. */
+IDN_INLINE F tanh_of(F x) {
+  const D a = widen(at_most(absolute(x), 10.0f));
+  const Exponential e = exponential(add(a, a));
+  const D scale = scale_by_low_bits(splat64(1.0), e.scale);
+  const D y = multiply_add(scale, e.p, sub(scale, splat64(1.0)));
+  const F v = with_sign_of(narrow(div(y, add(y, splat64(2.0)))), x);
+  return select(unordered(x, x), not_a_number(), v);
+}
+
+/* erf x = x g(x), g by eight polynomials over [0, 4); 1 from 3.999 on. */
+IDN_INLINE F erf_of(F x) {
+  const F a = absolute(x);
+  const F inside = at_most(a, 3.999f);
+  /* floor(2 a): the integer stands in the low bits of 2 a - 1/2 + 1.5 * 2^23, and which side of a border does not matter. */
+  const F t = add(sub(add(inside, inside), splat(0.5f)), splat(0x1.8p23f));
+  const U eighth = bits(t) & splat_bits(7);
+  const D middle = widen(add(mul(sub(t, splat(0x1.8p23f)), splat(0.5f)), splat(0.25f)));
+  const D d = widen(inside);
+  const D u = sub(d, middle);
+  const Lookup at = look_up_index(eighth);
+  D q = look_up8(ERF_TERMS[13], at);
+#pragma GCC unroll 16
+  for (int i = 12; i >= 0; --i) q = multiply_add(q, u, look_up8(ERF_TERMS[i], at));
+  F v = narrow(mul(q, d));
+  v = with_sign_of(select(lt(a, splat(3.999f)), v, splat(1.0f)), x);
+  return select(unordered(x, x), not_a_number(), v);
+}
+
+/*
+ * sigmoid x = 1 / (1 + e^-x). Near zero it is 1/2 + x/4 - x^3/48: the cube is too small for binary64
+ * but decides where 1/2 + x/4 is a middle, so it is kept at least as large as one last place.
+ */
+IDN_INLINE F sigmoid_of(F x) {
+  const D d = widen(at_least(at_most(x, 60.0f), -110.0f));
+  const Exponential e = exponential(sub(splat64(0.0), d));
+  const D power = scale_by_low_bits(add(e.p, splat64(1.0)), e.scale);
+  const F far = narrow(div(splat64(1.0), add(splat64(1.0), power)));
+  const F least = with_sign_of(splat(0x1p-53f), x);
+  const F cube = mul(mul(x, x), mul(x, splat(0x1.555556p-6f)));
+  const F bend = select(lt(absolute(cube), splat(0x1p-53f)), least, cube);
+  const F near = narrow(sub(multiply_add(widen(x), splat64(0.25), splat64(0.5)), widen(bend)));
+  const F y = select(lt(absolute(x), splat(0x1p-13f)), near, far);
+  return select(unordered(x, x), not_a_number(), y);
+}

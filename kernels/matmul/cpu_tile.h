@@ -1,0 +1,197 @@
+/*
+ * matmul, inside one path: packing and the block of register tiles.          rules: NUM-10, NUM-11
+ *
+ * Order    A chain of fma from +0 over 256 consecutive k stays in registers. Its result is stored
+ *          (first of its group), added to what is there, or, at the end of a later group of 4,096,
+ *          added to the group's sum and that to the element.
+ * Panels   left: ROWS rows, k-major; right: COLUMNS columns, k-major. A panel's unused rows and
+ *          columns are zeros that only reach tile cells nobody stores.
+ * Twins    kernels/matmul/reference.py is the definition.
+ *
+ * Included by native/path_body.h inside the namespace of a path.
+ */
+
+/* ---- shape of the register tile -------------------------------------------------------------- */
+
+constexpr int TILE_ROWS = W == 16 ? 14 : W == 8 ? 6 : W == 4 ? 8 : 4;
+constexpr int TILE_VECTORS = W == 16 || W == 8 ? 2 : W == 4 ? 3 : 4;
+constexpr int TILE_COLUMNS = TILE_VECTORS * W;
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+/* rows x k of the left operand into one panel. readable counts the rows that exist from here on. */
+static void pack_left_panel(float* to, const float* from, int64_t row_stride, int64_t k_stride,
+                            int64_t rows, int64_t readable, int64_t k) {
+  int64_t done = 0;
+  if (k_stride == 1 && rows == TILE_ROWS && TRANSPOSE > 1) {
+    constexpr int64_t BLOCKS = (TILE_ROWS + TRANSPOSE - 1) / TRANSPOSE;
+    if (readable >= BLOCKS * TRANSPOSE) {
+      /* A block may be wider than the panel: its surplus is overwritten by the next k. */
+      for (; done + TRANSPOSE < k; done += TRANSPOSE) {
+        for (int64_t block = 0; block < BLOCKS; ++block) {
+          transpose_block(reinterpret_cast<const uint32_t*>(from + block * TRANSPOSE * row_stride + done), row_stride,
+                          reinterpret_cast<uint32_t*>(to + done * TILE_ROWS + block * TRANSPOSE), TILE_ROWS);
+        }
+      }
+    }
+  } else if (row_stride == 1 && rows == TILE_ROWS) {
+    for (; done < k; ++done) memcpy(to + done * TILE_ROWS, from + done * k_stride, sizeof(float) * TILE_ROWS);
+  }
+  for (; done < k; ++done) {
+    for (int64_t i = 0; i < TILE_ROWS; ++i) {
+      to[done * TILE_ROWS + i] = i < rows ? from[i * row_stride + done * k_stride] : 0.0f;
+    }
+  }
+}
+
+/* k x columns of the right operand into one panel. */
+static void pack_right_panel(float* to, const float* from, int64_t k_stride, int64_t column_stride,
+                             int64_t columns, int64_t k) {
+  int64_t done = 0;
+  if (columns == TILE_COLUMNS && column_stride == 1) {
+    for (; done < k; ++done) {
+#pragma GCC unroll 4
+      for (int j = 0; j < TILE_VECTORS; ++j) {
+        store(to + done * TILE_COLUMNS + j * W, load(from + done * k_stride + j * W));
+      }
+    }
+  } else if (columns == TILE_COLUMNS && k_stride == 1 && TRANSPOSE > 1) {
+    for (; done + TRANSPOSE <= k; done += TRANSPOSE) {
+      for (int64_t j = 0; j < TILE_COLUMNS; j += TRANSPOSE) {
+        transpose_block(reinterpret_cast<const uint32_t*>(from + j * column_stride + done), column_stride,
+                        reinterpret_cast<uint32_t*>(to + done * TILE_COLUMNS + j), TILE_COLUMNS);
+      }
+    }
+  }
+  for (; done < k; ++done) {
+    for (int64_t j = 0; j < TILE_COLUMNS; ++j) {
+      to[done * TILE_COLUMNS + j] = j < columns ? from[done * k_stride + j * column_stride] : 0.0f;
+    }
+  }
+}
+
+static void pack_left(float* to, const float* from, int64_t row_stride, int64_t k_stride, int64_t rows,
+                      int64_t readable, int64_t k) {
+  for (int64_t i = 0; i < rows; i += TILE_ROWS) {
+    pack_left_panel(to + i * k, from + i * row_stride, row_stride, k_stride,
+                    rows - i < TILE_ROWS ? rows - i : TILE_ROWS, readable - i, k);
+  }
+}
+
+static void pack_right(float* to, const float* from, int64_t k_stride, int64_t column_stride, int64_t columns,
+                       int64_t k) {
+  for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
+    pack_right_panel(to + j * k, from + j * column_stride, k_stride, column_stride,
+                     columns - j < TILE_COLUMNS ? columns - j : TILE_COLUMNS, k);
+  }
+}
+
+/* ---- register tile ----------------------------------------------------------------------------- */
+
+IDN_INLINE F canonical(F x) { return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x); }
+
+/* What becomes of the sum of one chunk. */
+enum class Into { store, add, add_to_group_then_out };
+
+template <int ROWS, int VECTORS>
+static void tile(int64_t k, const float* __restrict left, const float* __restrict right, float* __restrict out,
+                 int64_t out_stride, const float* __restrict group, int64_t group_stride, Into into, bool last) {
+  F sum[ROWS][VECTORS];
+#pragma GCC unroll 16
+  for (int i = 0; i < ROWS; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < VECTORS; ++j) sum[i][j] = splat(0.0f);
+  }
+  for (int64_t step = 0; step < k; ++step) {
+    F b[VECTORS];
+#pragma GCC unroll 4
+    for (int j = 0; j < VECTORS; ++j) b[j] = load(right + j * W);
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; ++i) {
+      const F a = splat_from(left + i);
+#pragma GCC unroll 4
+      for (int j = 0; j < VECTORS; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
+    }
+    left += TILE_ROWS;
+    right += TILE_COLUMNS;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < ROWS; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < VECTORS; ++j) {
+      float* cell = out + i * out_stride + j * W;
+      F x = sum[i][j];
+      if (into == Into::add_to_group_then_out) x = add(load(group + i * group_stride + j * W), x);
+      if (into != Into::store) x = add(load(cell), x);
+      store(cell, last ? canonical(x) : x);
+    }
+  }
+}
+
+using Tile = void (*)(int64_t, const float*, const float*, float*, int64_t, const float*, int64_t, Into, bool);
+
+template <int ROWS, int VECTORS>
+constexpr Tile tile_of(int rows, int vectors) {
+  if constexpr (ROWS > 1) {
+    if (rows < ROWS) return tile_of<ROWS - 1, VECTORS>(rows, vectors);
+  }
+  if constexpr (VECTORS > 1) {
+    if (vectors < VECTORS) return tile_of<ROWS, VECTORS - 1>(rows, vectors);
+  }
+  return tile<ROWS, VECTORS>;
+}
+
+/* One tile of rows x columns cells, by way of a full one in local memory when columns is no whole vector. */
+static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, const float* right, int64_t rows,
+                      int64_t columns, float* out, int64_t out_stride, const float* group, Into into, bool last) {
+  const int vectors = static_cast<int>((columns + W - 1) / W);
+  const Tile run = tile_of<TILE_ROWS, TILE_VECTORS>(static_cast<int>(rows), vectors);
+  if (columns == vectors * W) {
+    run(k, left, right, out, out_stride, group, block.group_stride, into, last);
+    return;
+  }
+  alignas(64) float cells[TILE_ROWS * TILE_COLUMNS];
+  alignas(64) float sums[TILE_ROWS * TILE_COLUMNS];
+  const size_t bytes = sizeof(float) * static_cast<size_t>(columns);
+  for (int64_t i = 0; i < rows; ++i) {
+    if (into != Into::store) memcpy(cells + i * TILE_COLUMNS, out + i * out_stride, bytes);
+    if (into == Into::add_to_group_then_out) memcpy(sums + i * TILE_COLUMNS, group + i * block.group_stride, bytes);
+  }
+  run(k, left, right, cells, TILE_COLUMNS, sums, TILE_COLUMNS, into, last);
+  for (int64_t i = 0; i < rows; ++i) memcpy(out + i * out_stride, cells + i * TILE_COLUMNS, bytes);
+}
+
+/* ---- block ------------------------------------------------------------------------------------- */
+
+/* Adds one group of at most 4,096 k to a block of the result; chunk by chunk, so that the left panels stay near. */
+static void multiply_block(const MatmulBlock& block) {
+  for (int64_t start = 0; start < block.k; start += MATMUL_CHUNK) {
+    const int64_t k = block.k - start < MATMUL_CHUNK ? block.k - start : MATMUL_CHUNK;
+    const bool ends = start + k == block.k;
+    float* target = block.out;
+    int64_t stride = block.out_stride;
+    Into into = start == 0 ? Into::store : Into::add;
+    if (!block.first_group && !ends) {
+      target = block.group;
+      stride = block.group_stride;
+    } else if (!block.first_group) {
+      into = start == 0 ? Into::add : Into::add_to_group_then_out;
+    }
+    for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) {
+      const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
+      for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {
+        const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
+        const float* left = block.left + i * block.k + start * TILE_ROWS;
+        const float* right = block.right + j * block.k + start * TILE_COLUMNS;
+        const float* group = block.group + i * block.group_stride + j;
+        float* out = target + i * stride + j;
+        const bool last = block.last_group && ends;
+        if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
+          tile<TILE_ROWS, TILE_VECTORS>(k, left, right, out, stride, group, block.group_stride, into, last);
+        } else {
+          edge_tile(block, k, left, right, rows, columns, out, stride, group, into, last);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/*
+ * Paths: the same kernels compiled for different vector units, chosen at run time.
+ *
+ * Every path gives the same bits. A path's functions work on one piece, on the calling thread;
+ * the drivers (kernels/<group>/cpu.cpp) check arguments, cut the work and hand it to the pool.
+ */
+#ifndef IDENTIC_NATIVE_PATH_H
+#define IDENTIC_NATIVE_PATH_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "native/codes.h"
+
+namespace identic {
+
+/* ---- matmul ------------------------------------------------------------------------------------ */
+
+/* NUM-10: lengths of a chain and of a group of chains. */
+constexpr int64_t MATMUL_CHUNK = 256;
+constexpr int64_t MATMUL_GROUP = 4096;
+
+/* A block of the result and the packed panels for one group of k. Strides are in elements. */
+struct MatmulBlock {
+  float* out;
+  int64_t out_stride;
+  const float* left;
+  const float* right;
+  int64_t rows, columns, k;
+  bool first_group, last_group;
+  /* Room for rows x columns sums of a later group; may be null when first_group. */
+  float* group;
+  int64_t group_stride;
+};
+
+struct MatmulPath {
+  int64_t tile_rows, tile_columns;
+  void (*pack_left)(float* to, const float* from, int64_t row_stride, int64_t k_stride, int64_t rows,
+                    int64_t readable, int64_t k);
+  void (*pack_right)(float* to, const float* from, int64_t k_stride, int64_t column_stride, int64_t columns,
+                     int64_t k);
+  void (*multiply_block)(const MatmulBlock& block);
+};
+
+/* ---- elementwise -------------------------------------------------------------------------------- */
+
+/* n results in a row. Strides of operands are in elements: any; results lie next to each other. */
+using UnaryRow = void (*)(void* out, const void* x, int64_t n);
+using BinaryRow = void (*)(void* out, const void* a, int64_t a_stride, const void* b, int64_t b_stride, int64_t n);
+using WhereRow = void (*)(void* out, const uint8_t* c, int64_t c_stride, const void* a, int64_t a_stride,
+                          const void* b, int64_t b_stride, int64_t n);
+
+struct ElementwisePath {
+  UnaryRow unary[UNARY_COUNT];
+  BinaryRow binary[BINARY_COUNT][KIND_COUNT];
+  WhereRow where[4];  /* by the size of an element: 1, 2, 4, 8 bytes */
+};
+
+/* ---- reductions --------------------------------------------------------------------------------- */
+
+struct ReducePath {
+  void (*sum_rows)(float* out, const float* x, int64_t rows, int64_t n);
+  /* out[j] = chain from +0 over rows of x[row * stride + j]; not made canonical. */
+  void (*sum_chunk)(float* out, const float* x, int64_t rows, int64_t stride, int64_t columns);
+  /* out[j] = out[j] + x[j], canonical when last. */
+  void (*add_row)(float* out, const float* x, int64_t columns, bool last);
+  void (*maximum_rows)(float* out, const float* x, int64_t rows, int64_t n);
+};
+
+/* ---- layout and random --------------------------------------------------------------------------- */
+
+struct LayoutPath {
+  /* out[i * out_stride + j] = x[j * x_stride + i] for 32-bit words, i < rows, j < columns. */
+  void (*transpose)(uint32_t* out, int64_t out_stride, const uint32_t* x, int64_t x_stride, int64_t rows,
+                    int64_t columns);
+  /* Uniforms of blocks [first, first + blocks), four a block. */
+  void (*uniform)(float* out, uint64_t first, int64_t blocks, const uint32_t key[2], const uint32_t fixed[2]);
+};
+
+struct Path {
+  const char* name;
+  MatmulPath matmul;
+  ElementwisePath elementwise;
+  ReducePath reduce;
+  LayoutPath layout;
+};
+
+/* Tables of the compiled paths; each is defined in its own native/path_*.cpp. */
+extern const Path SCALAR_PATH;
+#if defined(__x86_64__)
+extern const Path AVX2_PATH;
+extern const Path WIDE_PATH;
+extern const Path AVX512_PATH;
+#elif defined(__aarch64__)
+extern const Path NEON_PATH;
+#endif
+
+/* The path in use. */
+const Path& current_path();
+
+/* Names of the paths this machine can run, the preferred one first. */
+std::vector<std::string> available_paths();
+
+/* Chooses a path by name, or the preferred one with "auto". Throws std::invalid_argument. */
+void set_path(const std::string& name);
+
+}  // namespace identic
+
+#endif

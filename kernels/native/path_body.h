@@ -1,0 +1,17 @@
+/*
+ * All kernels of one path. A native/path_*.cpp opens the path's namespace, includes one header of
+ * native/simd/ and then this file, and defines the table from the names below.
+ *
+ * No standard header may be included from here: it would land inside the namespace.
+ */
+
+#include "matmul/cpu_tile.h"
+#include "functions/cpu_functions.h"
+#include "elementwise/cpu_rows.h"
+#include "reduce/cpu_rows.h"
+#include "layout/cpu_layout.h"
+#include "random/cpu_philox.h"
+
+constexpr MatmulPath MATMUL = {TILE_ROWS, TILE_COLUMNS, pack_left, pack_right, multiply_block};
+constexpr ReducePath REDUCE = {sum_rows, sum_chunk, add_row, maximum_rows};
+constexpr LayoutPath LAYOUT = {transpose, uniform};
