@@ -1,0 +1,51 @@
+"""The next move of a dispute, from its record and one's own run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from identic.protocol.dispute.machine import MoveMade, open_dispute, step
+from identic.protocol.dispute.moves import Move, Side
+from identic.protocol.dispute.player import Execution, next_move
+from identic.protocol.dispute.setup import Opening, Setup
+from identic.protocol.dispute.state import Dispute
+from identic.protocol.ids import Millis
+from identic.protocol.job.terms import JobTerms
+from identic.protocol.program.plan import StepPlan
+
+
+@dataclass(frozen=True)
+class PlayedMove:
+    """A move that was accepted."""
+
+    at: Millis
+    """Unix time of its entry in the log."""
+    side: Side
+    move: Move
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """A dispute so far, as the log tells it."""
+
+    opening: Opening
+    moves: tuple[PlayedMove, ...]
+
+
+def replayed(record: GameRecord, terms: JobTerms, plan: StepPlan) -> Dispute:
+    """The dispute after all moves of the record.
+
+    Raises:
+        ProtocolError: a move of the record is not legal (DSP-*).
+    """
+    dispute, _ = open_dispute(Setup(terms, plan, record.opening))
+    for played in record.moves:
+        dispute, _ = step(dispute, MoveMade(played.at, played.side, played.move))
+    return dispute
+
+
+def respond(
+    record: GameRecord, terms: JobTerms, plan: StepPlan, side: Side, execution: Execution
+) -> Move | None:
+    """The move that ``side`` makes now, or ``None`` when it is not due."""
+    return next_move(replayed(record, terms, plan), side, execution)

@@ -1,0 +1,95 @@
+"""A stored state: the header and the bytes of every tensor, as one blob.
+
+Layout: a four-byte length, the canonical encoding of the ``StateHeader``, then each tensor
+of the state in declared order, row-major, little end first, with nothing between. The
+lengths follow from the program, so a blob of another size is refused before it is read.
+
+A stored state is never trusted: whoever loads one compares its root with a committed root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from identic.kernels.hashing import chunk_hashes
+
+from identic.kernels.arrays import Array, from_bytes, row_major, to_bytes
+from identic.proofs.state import StateCommitment
+from identic.proofs.tensors import tensor_digest
+from identic.protocol.commitments import StateHeader
+from identic.protocol.encoding import decode, encode
+from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.ids import Digest
+from identic.protocol.program.types import Program, Variable
+
+Arrays = list[Array]
+"""Tensors in the order of their variables."""
+
+
+def raw_bytes(array: Array) -> memoryview:
+    """The bytes of a tensor as they are hashed and stored."""
+    return memoryview(row_major(array).reshape(-1).view(np.uint8).data)
+
+
+def pack_state(header: StateHeader, tensors: Sequence[Array]) -> bytes:
+    """Serialise a state."""
+    head = encode(header)
+    return b"".join([len(head).to_bytes(4, "big"), head, *(to_bytes(t) for t in tensors)])
+
+
+def unpack_state(program: Program, blob: bytes) -> tuple[StateHeader, Arrays]:
+    """Read a stored state of ``program``.
+
+    Raises:
+        ProtocolError: the blob is not a state of this program (EXE-1).
+    """
+    length = int.from_bytes(blob[:4], "big")
+    variables = program.state
+    want = 4 + length + sum(v.type.nbytes for v in variables)
+    # EXE-1: a stored state has exactly the length that the program gives it.
+    if len(blob) != want:
+        raise ProtocolError(
+            "EXE-1", Code.MALFORMED, got=f"{len(blob)} bytes", want=f"a state of {want} bytes"
+        )
+    header = decode(StateHeader, blob[4 : 4 + length])
+    return header, unpack_tensors(variables, blob[4 + length :])
+
+
+def pack_tensors(tensors: Sequence[Array]) -> bytes:
+    """Serialise tensors without a header: the job's data."""
+    return b"".join(to_bytes(t) for t in tensors)
+
+
+def unpack_tensors(variables: Sequence[Variable], blob: bytes) -> Arrays:
+    """Read tensors of known types that lie one after the other in ``blob``.
+
+    Raises:
+        ProtocolError: the length is another than the types give (EXE-1).
+    """
+    want = sum(v.type.nbytes for v in variables)
+    # EXE-1: stored tensors have exactly the length that their types give them.
+    if len(blob) != want:
+        raise ProtocolError(
+            "EXE-1", Code.MALFORMED, got=f"{len(blob)} bytes", want=f"{want} bytes of tensors"
+        )
+    view, at, out = memoryview(bytearray(blob)), 0, []
+    for variable in variables:
+        kind = variable.type
+        piece = view[at : at + kind.nbytes]
+        out.append(from_bytes(kind, piece))
+        at += kind.nbytes
+    return out
+
+
+def commit_state(
+    header: StateHeader, variables: Sequence[Variable], tensors: Sequence[Array]
+) -> StateCommitment:
+    """Digest every tensor of a state, with the native hasher, and build its commitment."""
+    digests = tuple(array_digest(v, t) for v, t in zip(variables, tensors, strict=True))
+    return StateCommitment(header, digests)
+
+
+def array_digest(variable: Variable, tensor: Array) -> Digest:
+    """Digest of one tensor (COM-3)."""
+    return tensor_digest(variable.type, raw_bytes(tensor), hasher=chunk_hashes)

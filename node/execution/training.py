@@ -1,0 +1,104 @@
+"""The run of a job on this machine, mark by mark, from any stored state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from safetensors.numpy import save
+
+from identic.kernels.arrays import Array
+from identic.kernels.executor import Executor
+from identic.node.blobs import Blobs
+from identic.node.execution.elements import word_at
+from identic.node.execution.forced import ForcedError, Spoiler
+from identic.node.execution.loaded import LoadedJob
+from identic.node.execution.states import Arrays, pack_state
+from identic.proofs.state import state_path
+from identic.protocol.commitments import header_digest
+from identic.protocol.ids import Digest, StepIndex, Unsigned
+from identic.protocol.job.messages import Mark
+
+Observer = Callable[[int, Array], Array]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A mark of the run, with its state in memory until the next one is computed."""
+
+    index: int
+    mark: Mark
+    state: Arrays
+
+
+class Trainer:
+    """Executes steps of one job.
+
+    Args:
+        job: program, plan and data.
+        executor: runs the plan on this machine.
+        forced: the wrong result to make, for a rehearsal; ``None`` for honest work.
+    """
+
+    def __init__(
+        self, job: LoadedJob, executor: Executor, forced: ForcedError | None = None
+    ) -> None:
+        self.job = job
+        self.executor = executor
+        self.forced = forced
+        if forced is not None:
+            forced.check(job.plan)
+
+    def step(self, state: Arrays, step: int, observer: Observer | None = None) -> Arrays:
+        """The state after step number ``step``, from the state before it.
+
+        Args:
+            state: tensors in state order; not changed.
+            step: number of the step, counted from 0.
+            observer: sees every plan value in order, after any forced error.
+        """
+        return self.executor.step(
+            state, self.job.data, self.job.terms.seed, step, self._watched(step, observer)
+        )
+
+    def _watched(self, step: int, observer: Observer | None) -> Observer | None:
+        if self.forced is None or self.forced.step != step:
+            return observer
+        spoiler = Spoiler(self.job.plan, self.forced)
+        if observer is None:
+            return spoiler
+        return lambda value, array: observer(value, spoiler(value, array))
+
+    def advance(self, state: Arrays, first: int, last: int) -> Arrays:
+        """The state after ``last`` steps, from that after ``first <= last`` steps."""
+        for step in range(first, last):
+            state = self.step(state, step)
+        return state
+
+    def mark(self, state: Arrays, index: int) -> Mark:
+        """What is committed to at mark ``index``."""
+        step = self.job.terms.step_of(index)
+        commitment = self.job.commit(step, state)
+        header, last = header_digest(commitment.header), len(commitment.digests) - 1
+        path = state_path(header, commitment.digests, last)
+        return Mark(StepIndex(step), commitment.root, Unsigned(word_at(state[-1], 0)), path)
+
+    def run(self, state: Arrays, mark: int) -> Iterator[Reached]:
+        """Execute from ``mark`` to the last mark; yields each mark after the first one."""
+        terms = self.job.terms
+        for index in range(mark + 1, terms.marks):
+            state = self.advance(state, terms.step_of(index - 1), terms.step_of(index))
+            yield Reached(index, self.mark(state, index), state)
+
+
+def store_state(job: LoadedJob, blobs: Blobs, step: int, state: Arrays) -> Digest:
+    """Put the state after ``step`` steps into the blob store."""
+    return blobs.put(pack_state(job.header(step), state))
+
+
+def store_model(job: LoadedJob, blobs: Blobs, state: Arrays) -> Digest:
+    """Put the parameters and buffers into the blob store, as a safetensors file."""
+    kept = (*job.program.parameters, *job.program.buffers)
+    tensors = {v.name: np.ascontiguousarray(t) for v, t in zip(kept, state, strict=False)}
+    return blobs.put(save(tensors, metadata={"format": "pt"}))

@@ -1,0 +1,226 @@
+"""Frames between a daemon and its worker: a length, a tag, and a canonical encoding.
+
+The daemon asks, the worker replies; ``Train`` has many replies, every other request one.
+Both ends are this software, but a worker may die at any byte: a short read is an end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from identic.node.execution.forced import ForcedError
+from identic.node.execution.playing import GameRecord
+from identic.protocol.dispute.moves import Move, Side
+from identic.protocol.encoding import Cursor, decode, encode
+from identic.protocol.errors import Code, LocalError, ProtocolError
+from identic.protocol.ids import Count, Digest, StepIndex
+from identic.protocol.job.messages import Artifacts, Mark
+from identic.protocol.job.terms import JobTerms
+
+LENGTH_BYTES = 4
+MAX_FRAME_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The job a worker works on. Sent once, first."""
+
+    TAG: ClassVar[int] = 1
+    blobs: str
+    """Folder of the blob store."""
+    terms: JobTerms
+    artifacts: Artifacts
+    threads: Count
+    vector_path: str
+    """``auto`` or the name of a native path."""
+    keep_every: Count
+    """Marks between two stored states, at least 1."""
+    forced: ForcedError | None
+
+
+@dataclass(frozen=True)
+class Train:
+    """Execute from a stored state to the last mark."""
+
+    TAG: ClassVar[int] = 2
+    mark: Count
+    """Mark of the state to start from."""
+    state: Digest
+    """SHA-256 of that stored state."""
+    root: Digest
+    """Its root, as computed before or as the terms give it."""
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """Where the state of a mark lies."""
+
+    mark: Count
+    blob: Digest
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """What this node has computed of the job so far."""
+
+    roots: tuple[Digest, ...]
+    """State roots of marks 0, 1, ..."""
+    stored: tuple[StoredState, ...]
+    """States to restart from; that of mark 0 is among them."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Choose the next move of a dispute, or none."""
+
+    TAG: ClassVar[int] = 3
+    record: GameRecord
+    side: Side
+    """This node's side."""
+    own: OwnRun
+
+
+@dataclass(frozen=True)
+class TraceRoot:
+    """Compute the root of one step's trace."""
+
+    TAG: ClassVar[int] = 4
+    step: StepIndex
+    own: OwnRun
+
+
+Request = Assignment | Train | Answer | TraceRoot
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The assignment is accepted: program, state and data are in memory."""
+
+    TAG: ClassVar[int] = 16
+    operators: Count
+    path: str
+    """Vector path in use."""
+
+
+@dataclass(frozen=True)
+class MarkDone:
+    """A mark is reached."""
+
+    TAG: ClassVar[int] = 17
+    index: Count
+    mark: Mark
+
+
+@dataclass(frozen=True)
+class StateStored:
+    """The state of a mark lies in the blob store."""
+
+    TAG: ClassVar[int] = 18
+    state: StoredState
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The last mark is reached."""
+
+    TAG: ClassVar[int] = 19
+    state: Digest
+    """SHA-256 of the stored final state."""
+    model: Digest
+    """SHA-256 of the model file."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The move, or nothing when none is due."""
+
+    TAG: ClassVar[int] = 20
+    move: ChosenMove | None
+
+
+@dataclass(frozen=True)
+class ChosenMove:
+    """A move of a dispute."""
+
+    move: Move
+
+
+@dataclass(frozen=True)
+class TraceRooted:
+    """The root of the step's trace."""
+
+    TAG: ClassVar[int] = 21
+    root: Digest
+
+
+@dataclass(frozen=True)
+class RefusedByRule:
+    """What the worker was given breaks a rule: the job is at fault."""
+
+    TAG: ClassVar[int] = 22
+    rule: str
+    code: str
+    got: str
+    want: str
+
+    def error(self) -> ProtocolError:
+        """The refusal as it was raised in the worker."""
+        return ProtocolError(self.rule, Code(self.code), got=self.got, want=self.want)
+
+
+@dataclass(frozen=True)
+class Unable:
+    """This machine cannot do it."""
+
+    TAG: ClassVar[int] = 23
+    problem: str
+    remedy: str
+
+    def error(self) -> LocalError:
+        """The failure as it was raised in the worker."""
+        return LocalError(self.problem, remedy=self.remedy)
+
+
+Reply = Ready | MarkDone | StateStored | Trained | Answered | TraceRooted | RefusedByRule | Unable
+
+
+@dataclass(frozen=True)
+class _RequestFrame:
+    request: Request
+
+
+@dataclass(frozen=True)
+class _ReplyFrame:
+    reply: Reply
+
+
+def pack_request(request: Request) -> bytes:
+    """Length and bytes of a request."""
+    return _with_length(encode(_RequestFrame(request)))
+
+
+def pack_reply(reply: Reply) -> bytes:
+    """Length and bytes of a reply."""
+    return _with_length(encode(_ReplyFrame(reply)))
+
+
+def unpack_request(body: bytes) -> Request:
+    """Read a request's bytes."""
+    return decode(_RequestFrame, body).request
+
+
+def unpack_reply(body: bytes) -> Reply:
+    """Read a reply's bytes."""
+    return decode(_ReplyFrame, body).reply
+
+
+def frame_length(prefix: bytes) -> int:
+    """Length of the frame that follows its four-byte prefix."""
+    return int.from_bytes(Cursor(prefix).take(LENGTH_BYTES), "big")
+
+
+def _with_length(body: bytes) -> bytes:
+    if len(body) > MAX_FRAME_BYTES:
+        raise RuntimeError(f"a frame of {len(body)} bytes")
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
