@@ -1,0 +1,1 @@
+"""Tests of the ledger and of who pays whom."""
