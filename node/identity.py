@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import secrets
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,12 +28,11 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID, ObjectIdentifier
-from nacl.exceptions import BadSignatureError
-from nacl.signing import SigningKey, VerifyKey
 
+from identic.proofs.signatures import SigningKey, sign, verify
 from identic.protocol.encoding import decode, encode
 from identic.protocol.errors import Code, LocalError, ProtocolError
-from identic.protocol.hashing import Domain, tagged
+from identic.protocol.hashing import Domain
 from identic.protocol.ids import PartyId, Signature
 
 IDENTITY_OID: Final = ObjectIdentifier("2.25.206434857102344169384652073513318045971")
@@ -201,10 +201,8 @@ def _party_of_extension(value: bytes, spki: bytes) -> PartyId:
         raise _bad_certificate(value[:16].hex(), "a DER octet string in its short form")
     identity = decode(IdentityExtension, value[2:])
     try:
-        VerifyKey(bytes(identity.party)).verify(
-            bytes(tagged(Domain.TLS, encode(TlsKey(spki)))), bytes(identity.signature)
-        )
-    except (BadSignatureError, ValueError) as error:
+        verify(identity.party, Domain.TLS, TlsKey(spki), identity.signature)
+    except ProtocolError as error:
         # NET-1: the identity's signature covers the TLS key.
         raise ProtocolError(
             "NET-1",
@@ -217,11 +215,10 @@ def _party_of_extension(value: bytes, spki: bytes) -> PartyId:
 
 def make_certificate(signing_key: SigningKey) -> tuple[bytes, bytes]:
     """Make a TLS key and a certificate that the identity vouches for; both PEM."""
-    party = PartyId(bytes(signing_key.verify_key))
+    party = signing_key.party
     tls_key = ec.generate_private_key(ec.SECP256R1())
-    spki = _spki(tls_key.public_key())
-    signature = signing_key.sign(bytes(tagged(Domain.TLS, encode(TlsKey(spki))))).signature
-    content = encode(IdentityExtension(party, Signature(signature)))
+    signature = sign(signing_key, Domain.TLS, TlsKey(_spki(tls_key.public_key())))
+    content = encode(IdentityExtension(party, signature))
     # The subject is the identity, so that a server can find it among many roots by name.
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, party.hex())])
     now = dt.datetime.now(dt.UTC)
@@ -287,14 +284,12 @@ class Identity:
             raise LocalError(
                 f"a node cannot be called {name!r}", remedy="use letters, digits, '_', '.' or '-'"
             )
-        signing_key = SigningKey.generate()
+        seed = secrets.token_bytes(32)
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise _cannot_write(folder, error) from error
-        _write_new(
-            folder / KEY_FILE, f"{_KEY_HEADER}\n{bytes(signing_key).hex()}\n".encode(), 0o600
-        )
+        _write_new(folder / KEY_FILE, f"{_KEY_HEADER}\n{seed.hex()}\n".encode(), 0o600)
         return cls.load(folder, name)
 
     @classmethod
@@ -319,7 +314,7 @@ class Identity:
                 f"cannot use the TLS certificate {certificate_path}: {error}",
                 remedy=f"remove it and {key_path}, start again, and hand out the new card",
             ) from error
-        if party != bytes(signing_key.verify_key):
+        if party != signing_key.party:
             raise LocalError(
                 f"{certificate_path} belongs to another identity ({party.short})",
                 remedy=f"remove it and {key_path}, start again, and hand out the new card",

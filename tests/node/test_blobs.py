@@ -256,7 +256,7 @@ async def test_net_8__a_server_that_sends_other_bytes_is_caught(
 
 def put(
     remote: Remote, parts: list[pb.PutRequest]
-) -> "grpc.aio.StreamUnaryCall[pb.PutRequest, pb.PutResponse]":
+) -> grpc.aio.StreamUnaryCall[pb.PutRequest, pb.PutResponse]:
     """Upload any messages, past the client's own checks."""
 
     async def requests() -> AsyncIterator[pb.PutRequest]:
