@@ -33,6 +33,7 @@ class Domain(StrEnum):
     CONTEXT = "identic/1/context"
     RANDOM = "identic/1/random"
     MESSAGE = "identic/1/message"
+    MOVE = "identic/1/move"
     LOG = "identic/1/log"
     VERDICT = "identic/1/verdict"
     WORK = "identic/1/work"

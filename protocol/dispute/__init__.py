@@ -1,0 +1,1 @@
+"""The dispute: two claims about one run descend together to the first step that differs."""

@@ -1,0 +1,1 @@
+"""Liars of every kind, and the referee that finds them."""
