@@ -8,8 +8,9 @@ from identic.protocol.errors import Code, IllegalMove, ProtocolError
 from identic.protocol.ids import Millis, PartyId
 from identic.protocol.job.checks import await_next, check_attempt, reopen
 from identic.protocol.job.entries import DisputeOpened, Loser, Ruled, Verdicts
-from identic.protocol.job.messages import Challenge, DisputeId
+from identic.protocol.job.messages import Challenge, DisputeId, next_dispute_id
 from identic.protocol.job.state import Awaiting, Event, Job, OpenDispute, Outcome, Phase
+from identic.protocol.settlement.ledger import Transaction
 from identic.protocol.settlement.movements import lock_bond, release_bond, slash_bond
 
 
@@ -38,18 +39,19 @@ def on_challenge(job: Job, event: Event, said: Challenge) -> Outcome:
         )
     if said.head == job.head_at(said.head.marks):
         raise ProtocolError("JOB-16", Code.MISMATCH, got="the solver's own log", want="another one")
-    opened = OpenDispute(dispute, said.against, party, said.head)
+    opened = OpenDispute(dispute, said.against, party, said.head, bond=dispute)
     disputed = replace(
         job, phase=Phase.DISPUTED, dispute=opened, disputes=(*job.disputes, dispute), deadline=None
     )
     return disputed, (lock_bond(dispute, 0, party, job.terms.prices.challenger_bond),)
 
 
-def on_opened(job: Job, _: Event, said: DisputeOpened) -> Outcome:
-    """The coordinator has set the dispute up as it was called for."""
-    check_attempt(job, said.attempt)
-    dispute = _dispute(job, said.dispute)
-    want = DisputeOpened(
+def opening(job: Job) -> DisputeOpened:
+    """The entry that sets up the dispute of a job that has one."""
+    dispute = job.dispute
+    if dispute is None:
+        raise RuntimeError("a job without a dispute")
+    return DisputeOpened(
         dispute.id,
         job.id,
         job.attempt,
@@ -58,6 +60,12 @@ def on_opened(job: Job, _: Event, said: DisputeOpened) -> Outcome:
         job.head_at(dispute.head.marks),
         dispute.head,
     )
+
+
+def on_opened(job: Job, _: Event, said: DisputeOpened) -> Outcome:
+    """The coordinator has set the dispute up as it was called for."""
+    check_attempt(job, said.attempt)
+    dispute, want = _dispute(job, said.dispute), opening(job)
     # JOB-17: a dispute is opened once, about the claims that were made.
     if dispute.opened or said != want:
         raise IllegalMove("JOB-17", got=said, want=want)
@@ -71,40 +79,54 @@ def on_ruled(job: Job, event: Event, said: Ruled) -> Outcome:
     # JOB-18: somebody loses exactly when the referee can tell.
     if (said.loser is Loser.NOBODY) != (said.verdict is Verdicts.CANNOT_TELL):
         raise ProtocolError("JOB-18", Code.MISMATCH, got=said.loser.name, want=said.verdict.name)
+    if said.loser is Loser.DEFENDER:
+        return _defender_fell(job, dispute, event.at)
     bond = job.terms.prices.challenger_bond
-    back = release_bond(dispute.id, 0, dispute.challenger, bond)
-    if said.loser is Loser.NOBODY:
-        return resume(job, event.at), (back,)
     if said.loser is Loser.CHALLENGER:
-        slash = slash_bond(dispute.id, 0, dispute.challenger, bond, dispute.defender)
-        return resume(job, event.at), (slash,)
-    if said.verdict is Verdicts.WRONG:
-        convicted = {dispute.defender, *job.attesters, job.solver} - {None}
+        post = slash_bond(dispute.bond, 0, dispute.challenger, bond, dispute.defender)
     else:
-        # JOB-18: a party that loses by its silence falls alone.
-        convicted = {dispute.defender}
-    job, posts = _convict(job, event.at, dispute.challenger, convicted)
-    return job, (back, *posts)
+        post = release_bond(dispute.bond, 0, dispute.challenger, bond)
+    return _end_challenge(job, dispute, event.at, (post,))
 
 
-def _convict(job: Job, at: Millis, winner: PartyId, convicted: set[PartyId | None]) -> Outcome:
-    """Slash the convicted; without its solver the attempt is over."""
-    prices, posts = job.terms.prices, []
-    if job.solver is not None and job.solver in convicted:
-        posts.append(slash_bond(job.id, job.attempt, job.solver, prices.solver_bond, winner))
-    posts.extend(
-        slash_bond(job.id, job.attempt, seat.party, prices.verifier_bond, winner)
-        for seat in job.verifiers
-        if seat.party in convicted
-    )
-    kept = tuple(seat for seat in job.verifiers if seat.party not in convicted)
-    if job.solver is not None and job.solver in convicted:
-        fresh, released = reopen(job, job.solver, tuple(seat.party for seat in kept))
+def _defender_fell(job: Job, dispute: OpenDispute, at: Millis) -> Outcome:
+    """Slash the defender; the other vouchers answer the same challenge, the solver first."""
+    prices, party = job.terms.prices, dispute.defender
+    is_solver = party == job.solver
+    bond = prices.solver_bond if is_solver else prices.verifier_bond
+    slash = slash_bond(job.id, job.attempt, party, bond, dispute.challenger)
+    left = replace(job, verifiers=tuple(s for s in job.verifiers if s.party != party))
+    fell = dispute.solver_fell or is_solver
+    rest = dispute.rest if dispute.id != dispute.bond else _others(left, fell=fell)
+    # JOB-18: who vouches for the run answers for itself, since another may lose on purpose.
+    if rest:
+        name = next_dispute_id(dispute.id, rest[0])
+        follow = replace(
+            dispute, id=name, defender=rest[0], rest=rest[1:], solver_fell=fell, opened=False
+        )
+        return replace(left, dispute=follow, disputes=(*job.disputes, name)), (slash,)
+    back = release_bond(dispute.bond, 0, dispute.challenger, prices.challenger_bond)
+    return _end_challenge(left, replace(dispute, solver_fell=fell), at, (slash, back))
+
+
+def _others(job: Job, *, fell: bool) -> tuple[PartyId, ...]:
+    if fell or job.solver is None:
+        return job.attesters
+    return (job.solver, *job.attesters)
+
+
+def _end_challenge(
+    job: Job, dispute: OpenDispute, at: Millis, posts: tuple[Transaction, ...]
+) -> Outcome:
+    """Take the run up again, or end the attempt of a solver that fell."""
+    if dispute.solver_fell and job.solver is not None:
+        kept = tuple(seat.party for seat in job.verifiers)
+        fresh, released = reopen(job, job.solver, kept)
         return fresh, (*posts, *released)
-    left = replace(job, verifiers=kept)
-    if job.awaiting is Awaiting.REVEALS and all(s.verdict or s.late for s in kept):
-        left = replace(left, awaiting=Awaiting.WINDOW)
-    return resume(left, at), tuple(posts)
+    seats = job.verifiers
+    if job.awaiting is Awaiting.REVEALS and all(s.verdict or s.late for s in seats):
+        job = replace(job, awaiting=Awaiting.WINDOW)
+    return resume(job, at), posts
 
 
 def resume(job: Job, at: Millis) -> Job:

@@ -283,6 +283,11 @@ def dispute_id(challenge: Message) -> DisputeId:
     return DisputeId(message_digest(challenge))
 
 
+def next_dispute_id(dispute: DisputeId, defender: PartyId) -> DisputeId:
+    """Name of the dispute in which the next voucher answers the same challenge (JOB-18)."""
+    return DisputeId(tagged(Domain.MESSAGE, dispute + defender))
+
+
 def verdict_digest(verdict: Verdict) -> Digest:
     """What a verifier commits to (JOB-14)."""
     return tagged(Domain.VERDICT, encode(verdict))

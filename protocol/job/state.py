@@ -104,6 +104,12 @@ class OpenDispute:
     challenger: PartyId
     head: RunHead
     """The challenger's claim."""
+    bond: DisputeId
+    """The first dispute of the challenge, for which the challenger's bond is locked."""
+    rest: tuple[PartyId, ...] = ()
+    """Vouchers that must answer the same challenge afterwards."""
+    solver_fell: bool = False
+    """Whether the solver lost already; the attempt ends with the challenge."""
     opened: bool = False
     """Whether the coordinator has set it up."""
 

@@ -413,37 +413,56 @@ def test_job_17__the_window_starts_anew_after_a_dispute() -> None:
     assert world.job.deadline == world.now + CLOCKS.window_ms
 
 
-def test_job_18__a_lie_convicts_everybody_who_made_the_same_claim() -> None:
+def test_job_18__everybody_who_vouches_for_a_lie_falls_one_after_the_other() -> None:
     world = judged(FALSE).challenge(WATCHER, ANNA).rule(Verdicts.WRONG, Loser.DEFENDER)
+    fallen = []
+    for _ in range(2):
+        dispute = world.job.dispute
+        assert dispute is not None
+        fallen.append(dispute.defender)
+        assert world.due() is DisputeOpened
+        world.enter(world.opening())
+        world.rule(Verdicts.LATE, Loser.DEFENDER)
+    assert fallen == [SOLVER, BERT]
+    assert len(set(world.ledger.transactions)) == len(world.ledger.transactions)
     assert (world.job.phase, world.job.attempt, world.job.solver) == (Phase.OPEN, 2, None)
     assert world.money(SOLVER) == FUNDS - PRICES.solver_bond
     assert world.money(ANNA) == world.money(BERT) == FUNDS - PRICES.verifier_bond
     won = PRICES.solver_bond // 2 + 2 * (PRICES.verifier_bond // 2)
     assert world.money(WATCHER) == FUNDS + won
+    assert len(world.job.disputes) == 3
     assert world.job.marks[1:] == ()
     world.accept(SECOND).commit().finish()
+
+
+def test_job_18__a_friend_that_loses_on_purpose_takes_nobody_along() -> None:
+    world = judged().challenge(WATCHER, SOLVER, FALSE).rule(Verdicts.WRONG, Loser.DEFENDER)
+    world.enter(world.opening())
+    world.rule(Verdicts.WRONG, Loser.CHALLENGER)
+    assert (world.job.phase, world.job.attempt) == (Phase.OPEN, 2)
+    assert world.money(SOLVER) == FUNDS - PRICES.solver_bond
+    assert world.money(ANNA) == FUNDS + PRICES.challenger_bond // 2
+    assert world.money(BERT) == FUNDS
 
 
 def test_job_18__a_verifier_that_sealed_but_did_not_tell_keeps_its_bond() -> None:
     world = trained(FALSE).seal(ANNA, FALSE).challenge(BERT, SOLVER)
     world.rule(Verdicts.WRONG, Loser.DEFENDER)
+    assert world.job.phase is Phase.OPEN
     assert world.money(ANNA) == FUNDS
     assert world.money(BERT) == FUNDS + PRICES.solver_bond // 2
 
 
-def test_job_18__a_silent_attester_falls_alone() -> None:
-    world = judged().challenge(WATCHER, ANNA, FALSE).rule(Verdicts.LATE, Loser.DEFENDER)
-    assert world.job.attesters == (BERT,)
-    assert world.money(ANNA) == FUNDS - PRICES.verifier_bond
-    world.settle()
-    assert world.money(SOLVER) == FUNDS + 100
-    assert world.money(SUBMITTER) == FUNDS - 140
-
-
-def test_job_18__an_attester_that_falls_while_others_are_due_does_not_hold_them_up() -> None:
+def test_job_18__an_attester_that_falls_does_not_hold_the_others_up() -> None:
     world = trained().seal(ANNA).seal(BERT).draw().reveal(ANNA)
     world.challenge(WATCHER, ANNA, FALSE).reveal(BERT).rule(Verdicts.LATE, Loser.DEFENDER)
-    assert world.job.awaiting is Awaiting.WINDOW
+    world.enter(world.opening())
+    world.rule(Verdicts.WRONG, Loser.CHALLENGER)
+    assert (world.job.phase, world.job.awaiting) == (Phase.VERIFYING, Awaiting.WINDOW)
+    assert world.money(ANNA) == FUNDS - PRICES.verifier_bond
+    world.settle()
+    assert world.money(SOLVER) == FUNDS + 100 + PRICES.challenger_bond // 2
+    assert world.money(SUBMITTER) == FUNDS - 140
 
 
 def test_job_18__when_nobody_can_tell_nobody_pays() -> None:

@@ -239,20 +239,23 @@ class Play(RuleBasedStateMachine):
         self.attempt(lambda: self.world.challenge(name, against, states, marks))
 
     @precondition(lambda self: self.world.job.dispute is not None)
-    @rule(silent=st.booleans(), cannot_tell=st.sampled_from([False, False, False, True]))
-    def ruling(self, silent: bool, cannot_tell: bool) -> None:
-        """Who claims the honest run wins, unless it is dishonest enough to fall silent."""
+    @rule(
+        loses=st.booleans(),
+        verdict=st.sampled_from([Verdicts.WRONG, Verdicts.WRONG, Verdicts.LATE, *Verdicts]),
+    )
+    def ruling(self, loses: bool, verdict: Verdicts) -> None:
+        """Who claims the honest run wins, unless it is dishonest and loses on purpose."""
         dispute = self.world.job.dispute
         assert dispute is not None
+        if not dispute.opened:
+            self.world.enter(self.world.opening())
         honest_head = head_of(HONEST, int(dispute.head.marks))
         loser = Loser.DEFENDER if dispute.head == honest_head else Loser.CHALLENGER
         winner = dispute.challenger if loser is Loser.DEFENDER else dispute.defender
-        verdict = Verdicts.WRONG
-        if silent and winner not in self.HONEST_PARTIES:
+        if loses and winner not in self.HONEST_PARTIES:
             loser = Loser.CHALLENGER if loser is Loser.DEFENDER else Loser.DEFENDER
-            verdict = Verdicts.LATE
-        if cannot_tell:
-            verdict, loser = Verdicts.CANNOT_TELL, Loser.NOBODY
+        if verdict is Verdicts.CANNOT_TELL:
+            loser = Loser.NOBODY
         self.world.rule(verdict, loser)
 
     # ---- time -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import replace
 from identic.protocol.commitments import RunHead, run_leaf
 from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Credits, Digest, Millis, PartyId, StepIndex, Unsigned
+from identic.protocol.job.disputes import opening
 from identic.protocol.job.draws import draw_beacon
 from identic.protocol.job.entries import (
     BeaconDrawn,
@@ -203,11 +204,7 @@ class World:
 
     def opening(self) -> DisputeOpened:
         """The entry that opens the dispute."""
-        dispute = self.job.dispute
-        assert dispute is not None
-        ours = self.job.head_at(dispute.head.marks)
-        parties = (dispute.defender, dispute.challenger)
-        return DisputeOpened(dispute.id, JOB, self.job.attempt, *parties, ours, dispute.head)
+        return opening(self.job)
 
     def rule(self, verdict: Verdicts, loser: Loser) -> World:
         """The dispute ends."""
