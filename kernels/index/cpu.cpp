@@ -118,16 +118,10 @@ void take_windows(int bytes, void* out, const void* tokens, int64_t size, Indice
     for (int64_t b = begin; b < end; ++b) {
       uint8_t* to = static_cast<uint8_t*>(out) + b * length * bytes;
       const int64_t start = starts[b];
-      /* [first, stop) of the window lies inside the tokens; differences only, so that nothing overflows. */
-      const int64_t first = start >= 0 ? 0 : start < -length ? length : -start;
-      const int64_t room = start >= size ? 0 : start >= size - length ? size - start : length;
-      const int64_t stop = std::max(first, room);
-      memset(to, 0, static_cast<size_t>(first * bytes));
-      if (stop > first) {
-        memcpy(to + first * bytes, static_cast<const uint8_t*>(tokens) + (start + first) * bytes,
-               static_cast<size_t>((stop - first) * bytes));
-      }
-      memset(to + stop * bytes, 0, static_cast<size_t>((length - stop) * bytes));
+      /* OP-4: a negative start reads zeros all along. Differences only, so that nothing overflows. */
+      const int64_t kept = inside(start, size) ? std::min(length, size - start) : 0;
+      if (kept) memcpy(to, static_cast<const uint8_t*>(tokens) + start * bytes, static_cast<size_t>(kept * bytes));
+      memset(to + kept * bytes, 0, static_cast<size_t>((length - kept) * bytes));
     }
   });
 }

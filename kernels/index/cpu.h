@@ -22,7 +22,7 @@ struct Indices {
 /* out[t] = table[index[t]], rows of row_bytes; zeros where the index is outside [0, rows). */
 void take_rows(void* out, const void* table, Indices index, int64_t count, int64_t rows, int64_t row_bytes);
 
-/* out[b, i] = tokens[starts[b] + i]; zero outside [0, size). */
+/* out[b, i] = tokens[starts[b] + i]; zero from a negative start and beyond the end. */
 void take_windows(int bytes, void* out, const void* tokens, int64_t size, Indices starts, int64_t count,
                   int64_t length);
 

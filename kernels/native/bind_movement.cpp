@@ -154,7 +154,7 @@ void bind_movement(nb::module_& m) {
   m.def("take_rows", take_rows_, arg("out"), arg("table"), arg("index"), arg("rows"), arg("row_bytes"),
         "out[t] = table[index[t]]; zeros where the index is outside [0, rows).");
   m.def("take_windows", take_windows_, arg("out"), arg("tokens"), arg("starts"), arg("length"),
-        "out[b, i] = tokens[starts[b] + i]; zero outside the tokens.");
+        "out[b, i] = tokens[starts[b] + i]; zero from a negative start and beyond the end.");
   m.def("gather", gather_, arg("out"), arg("x"), arg("index"), arg("axis"),
         "out[.., i, ..] = x[.., index[.., i, ..], ..]; zero where the index is outside the axis.");
   m.def("add_rows", add_rows_, arg("out"), arg("init"), arg("index"), arg("src"), arg("rows"), arg("inner"),
