@@ -12,6 +12,7 @@ Spec: docs/spec/capture.md.
 
 from __future__ import annotations
 
+from identic.node.capture.check import Comparison, check_against_eager
 from identic.node.capture.data import Rows, Windows
 from identic.node.capture.initial import initial
 from identic.node.capture.job import SGD, AdamW, TrainingJob, WarmupCosine
@@ -24,6 +25,7 @@ __all__ = [
     "AdamW",
     "CaptureError",
     "Captured",
+    "Comparison",
     "Notes",
     "Rows",
     "Summary",
@@ -31,6 +33,7 @@ __all__ = [
     "WarmupCosine",
     "Windows",
     "capture",
+    "check_against_eager",
     "initial",
     "load_job",
 ]

@@ -76,6 +76,9 @@ def _own() -> dict[Any, Callable[..., Any]]:
             tensors.constant(x, s) - (x if alpha == 1 else x * alpha)
         ),
         aten.lerp.Scalar: lambda a, b, w: a + (b - a) * w,
+        aten.expm1.default: lambda x: torch.exp(x) - 1,
+        aten.log1p.default: lambda x: torch.log(x + 1),
+        aten.roll.default: tensors.roll,
         aten.tril.default: tensors.tril,
         aten.triu.default: tensors.triu,
         aten.addmm.default: tensors.addmm,

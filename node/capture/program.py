@@ -208,7 +208,8 @@ def capture(job: TrainingJob) -> Captured:
     kept = [n for n in names if n in changed]
     schedule = schedule_table(job)
     fixed = [(f"buffer.{n}", as_array(checked.buffers[n])) for n in names if n not in changed]
-    lifted = [(f"constant.{i}", c) for i, c in enumerate(traced.constants)]
+    # CAP-6: a tensor found in the step is one repeated number, or committed data.
+    lifted = [(f"constant.{i}", c) for i, c in enumerate(traced.constants) if not _uniform(c)]
     data = [*checked.sources, ("schedule", schedule), *fixed, *lifted]
     layout = _Layout(checked, kept, [(n, _type(a)) for n, a in data])
     gradient, gradient_notes = _gradient_section(layout, traced)
@@ -239,6 +240,18 @@ def capture(job: TrainingJob) -> Captured:
 
 def _type(array: Array) -> TensorType:
     return TensorType.of(dtype_of(array), array.shape)
+
+
+def _uniform(array: Array) -> bool:
+    """Whether all elements have the same bits."""
+    first = array.reshape(-1)[:1].tobytes()
+    return array.size > 0 and array.tobytes() == first * array.size
+
+
+def _filled(builder: Builder, array: Array) -> int:
+    """A tensor of one repeated number as instructions."""
+    value = array.reshape(-1)[0].item()
+    return builder.expand(builder.full(dtype_of(array), value), array.shape)
 
 
 class _Layout:
@@ -285,7 +298,10 @@ def _gradient_section(layout: _Layout, traced: Traced) -> tuple[Section, tuple[P
     batch = checked.job.data.sample(builder, sources, context, checked.job.shards)
     state = {v.name: len(layout.parameters) + i for i, v in enumerate(layout.buffers)}
     buffers = [state[n] if n in state else data[f"buffer.{n}"] for n in checked.buffers]
-    constants = [data[f"constant.{i}"] for i in range(len(traced.constants))]
+    constants = [
+        data[f"constant.{i}"] if f"constant.{i}" in data else _filled(builder, array)
+        for i, array in enumerate(traced.constants)
+    ]
     parameters = list(range(len(layout.parameters)))
     outputs = lower(traced.graph, builder, [context, *parameters, *buffers, *batch, *constants])
     split = 1 + len(checked.trained)

@@ -7,6 +7,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     UnsupportedOperatorException,
 )
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from identic.node.capture.places import place_of_error
 from identic.protocol.lowering import CaptureError
@@ -25,7 +26,7 @@ def explain(error: BaseException) -> CaptureError:
         return CaptureError(
             cause.rule, cause.problem, advice=cause.advice, place=place, operator=cause.operator
         )
-    if isinstance(cause, DataDependentOutputException):
+    if isinstance(cause, DataDependentOutputException | GuardOnDataDependentSymNode):
         # CAP-2: a program is the same for every step, whatever the tensors hold.
         return CaptureError(
             "CAP-2",
@@ -33,7 +34,7 @@ def explain(error: BaseException) -> CaptureError:
             "a program is the same for every step.",
             advice="use torch.where(condition, a, b), or move the check outside the step.",
             place=place,
-            operator=str(cause.func),
+            operator=str(getattr(cause, "func", "")),
         )
     if isinstance(cause, DynamicOutputShapeException):
         return CaptureError(
@@ -61,6 +62,7 @@ def explain(error: BaseException) -> CaptureError:
 
 _KNOWN = (
     CaptureError,
+    GuardOnDataDependentSymNode,
     DataDependentOutputException,
     DynamicOutputShapeException,
     UnsupportedOperatorException,

@@ -168,6 +168,18 @@ def made(value: float) -> Callable[..., Tensor]:
     return make
 
 
+def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int] = ()) -> Tensor:
+    """Elements moved along axes, those pushed out coming in at the other end."""
+    if not axes:
+        return roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    for shift, axis in zip(shifts, axes, strict=True):
+        length = x.shape[axis]
+        cut = -shift % length if length else 0
+        if cut:
+            x = torch.cat([aten.slice(x, axis, cut, length), aten.slice(x, axis, 0, cut)], axis)
+    return x.clone()
+
+
 def scalar_tensor(value: float, **options: Any) -> Tensor:
     """A number as a tensor."""
     dtype = options.get("dtype") or torch.float32

@@ -96,6 +96,15 @@ def _kind(c: Context, position: int) -> DType:
     return DType.BOOL if isinstance(argument, bool) else DType.UINT8
 
 
+@lowers("sign", "sgn")
+def sign(c: Context) -> int:
+    """1, 0 or -1: whether an element is above zero less whether it is below."""
+    b, value = c.builder, c.tensor(0)
+    zero = b.full(c.dtype, 0)
+    above, below = b.elementwise("gt", value, zero), b.elementwise("lt", value, zero)
+    return b.elementwise("sub", b.cast(above, c.dtype), b.cast(below, c.dtype))
+
+
 @lowers("where")
 def where(c: Context) -> int:
     """One of two operands, by a truth value."""
