@@ -39,7 +39,9 @@ MICRO: Final = 1_000_000
 
 
 def _credits(value: object) -> Credits:
-    """Read an amount of credits, such as 10 or "2.5", as millionths."""
+    """Read an amount of credits, such as 10 or "2.5", as millionths; millionths stay."""
+    if isinstance(value, Credits):
+        return value
     try:
         amount = Decimal(str(value)) * MICRO
     except InvalidOperation as error:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID, ObjectIdentifier
@@ -165,6 +165,19 @@ def _spki(key: ec.EllipticCurvePublicKey) -> bytes:
     )
 
 
+_UNSOUND: Final = (
+    ValueError,
+    TypeError,
+    InvalidSignature,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.ExtensionNotFound,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What the library raises about a certificate that is not as it should be."""
+
+
 @lru_cache(maxsize=4096)
 def party_of_certificate(pem: bytes) -> PartyId:
     """Return the identity that vouches for the TLS key of a certificate.
@@ -180,7 +193,7 @@ def party_of_certificate(pem: bytes) -> PartyId:
         issues = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         certificate.verify_directly_issued_by(certificate)
         key = certificate.public_key()
-    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound) as error:
+    except _UNSOUND as error:
         raise _bad_certificate(
             f"{type(error).__name__}: {error}"[:200], "a self-signed certificate with an identity"
         ) from error

@@ -17,7 +17,7 @@ from identic.node.identity import Card, Identity
 from identic.node.peers import Peers
 from identic.node.rpc.client import Connection
 from identic.node.rpc.handlers import Handlers
-from identic.node.rpc.options import Keepalive
+from identic.node.rpc.options import DEFAULT_KEEPALIVE, Keepalive
 from identic.node.rpc.remote import Remote
 from identic.node.rpc.server import COORDINATOR_SERVICES, Server
 from identic.node.views import Consistency, Inclusion, SignedHead
@@ -32,6 +32,7 @@ class MemoryLog:
     entries: list[bytes] = field(default_factory=list)
     callers: list[PartyId] = field(default_factory=list)
     grown: asyncio.Condition = field(default_factory=asyncio.Condition)
+    watching: int = 0
 
     async def append(self, peer: PartyId, message: bytes) -> int:
         self.callers.append(peer)
@@ -50,13 +51,22 @@ class MemoryLog:
 
     async def watch(self, peer: PartyId, from_index: int) -> AsyncIterator[tuple[int, bytes]]:
         self.callers.append(peer)
+        await self._watchers(1)
         at = from_index
-        while True:
-            async with self.grown:
-                while len(self.entries) <= at:
-                    await self.grown.wait()
-            yield at, self.entries[at]
-            at += 1
+        try:
+            while True:
+                async with self.grown:
+                    while len(self.entries) <= at:
+                        await self.grown.wait()
+                yield at, self.entries[at]
+                at += 1
+        finally:
+            await self._watchers(-1)
+
+    async def _watchers(self, change: int) -> None:
+        async with self.grown:
+            self.watching += change
+            self.grown.notify_all()
 
     async def head(self, peer: PartyId) -> SignedHead:
         return SignedHead(b"head", bytes(64), peer)
@@ -85,29 +95,31 @@ class Site:
         (self.folder / "peers" / f"{card.party.hex()}.card").write_text(card.text)
 
     def remote(
-        self, identity: Identity, peer: Card | None = None, keepalive: Keepalive | None = None
+        self,
+        identity: Identity,
+        peer: Card | None = None,
+        keepalive: Keepalive = DEFAULT_KEEPALIVE,
     ) -> Remote:
         """Prepare a connection to the server."""
-        return Remote(
-            Connection(
-                self.server.address,
-                identity,
-                peer or self.identity.card,
-                keepalive or Keepalive(),
-            )
-        )
+        peer = peer or self.identity.card
+        return Remote(Connection(self.server.address, identity, peer, keepalive))
 
 
 @asynccontextmanager
 async def running_site(
-    folder: Path, identity: Identity, services: Sequence[str] = COORDINATOR_SERVICES
+    folder: Path,
+    identity: Identity,
+    services: Sequence[str] = COORDINATOR_SERVICES,
+    keepalive: Keepalive = DEFAULT_KEEPALIVE,
 ) -> AsyncIterator[Site]:
     """Run a server with every service."""
     (folder / "peers").mkdir(parents=True)
     log, blobs = MemoryLog(), Blobs(folder / "blobs", 64 << 20)
     handlers = Handlers(log=log, blobs=blobs)
     peers = Peers(folder / "peers", [identity.card])
-    server = await Server.start("127.0.0.1:0", identity, peers, handlers, services=services)
+    server = await Server.start(
+        "127.0.0.1:0", identity, peers, handlers, services=services, keepalive=keepalive
+    )
     try:
         yield Site(identity, folder, log, blobs, handlers, server)
     finally:
@@ -115,10 +127,15 @@ async def running_site(
 
 
 @pytest.fixture(scope="session")
-def identities(tmp_path_factory: pytest.TempPathFactory) -> list[Identity]:
+def identity_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the identities lie, each in a folder of its name."""
+    return tmp_path_factory.mktemp("identities")
+
+
+@pytest.fixture(scope="session")
+def identities(identity_root: Path) -> list[Identity]:
     """Three identities: a coordinator and two others."""
-    root = tmp_path_factory.mktemp("identities")
-    return [Identity.create(root / name, name) for name in ("hub", "ada", "bob")]
+    return [Identity.create(identity_root / name, name) for name in ("hub", "ada", "bob")]
 
 
 @pytest.fixture
