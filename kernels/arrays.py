@@ -40,6 +40,13 @@ def row_major(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
+def part(array: Array, *bounds: slice) -> Array:
+    """A view of part of an array, one slice an axis; of a scalar too."""
+    index: Any = (..., *bounds)
+    view: Array = array[index]
+    return view
+
+
 def words(array: Array) -> list[int]:
     """Bit patterns of the elements, in row-major order."""
     flat = row_major(array).reshape(-1)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from identic.kernels.arrays import NUMPY, Array, row_major
+from identic.kernels.arrays import NUMPY, Array, part, row_major
 from identic.kernels.backend import Backend, Compiles
 from identic.protocol.ops.base import Call
 from identic.protocol.program.context import context
@@ -132,7 +132,7 @@ def _expand(call: Call, x: Array) -> Array:
 
 def _slice(call: Call, x: Array) -> Array:
     bounds = zip(*(call.integers(n) for n in ("start", "stop", "step")), strict=True)
-    return x[tuple(slice(*b) for b in bounds)]
+    return part(x, *(slice(*b) for b in bounds))
 
 
 VIEWS: dict[str, Callable[[Call, Array], Array]] = {
