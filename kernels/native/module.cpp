@@ -56,4 +56,5 @@ NB_MODULE(_native, m) {
   identic::bind_matmul(m);
   identic::bind_elementwise(m);
   identic::bind_movement(m);
+  identic::bind_hashing(m);
 }
