@@ -61,8 +61,10 @@ def _binary(call: Call, inputs: Sequence[Array]) -> Array:
 
 def _where(call: Call, inputs: Sequence[Array]) -> Array:
     out = empty(call.output)
+    condition, a, b = inputs
     shape = out.shape
-    _native.where(out, *inputs, shape, *(over(shape, x) for x in inputs))
+    strides = (over(shape, condition), over(shape, a), over(shape, b))
+    _native.where(out, condition, a, b, shape, *strides)
     return out
 
 
