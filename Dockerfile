@@ -3,6 +3,9 @@
 #   docker build -t identic .
 #   docker run -v node:/var/lib/identic -v ./solver.toml:/etc/identic/node.toml:ro identic
 #
+# deploy/compose.yaml runs a whole network of it; there deploy/start draws identities and shares
+# contact cards first.
+#
 # BASE is a Debian with or without Python 3.11 or later. EXTRAS adds optional parts, for example
 # EXTRAS=[postgres,s3]. A build secret named `pip` may give pip's configuration (a mirror).
 
@@ -37,8 +40,11 @@ RUN command -v python3 >/dev/null \
  || { apt-get update && apt-get install -y --no-install-recommends python3 \
       && rm -rf /var/lib/apt/lists/*; }
 RUN useradd --system --uid 10001 --home-dir /var/lib/identic --create-home identic \
- && mkdir -p /etc/identic
+ && install -d -o identic -g identic -m 0700 /var/lib/identic \
+ && install -d -o identic -g identic /var/lib/identic-cards \
+ && install -d /etc/identic
 COPY --from=build /opt/identic /opt/identic
+COPY --chmod=0755 deploy/start /usr/local/bin/identic-start
 ENV PATH=/opt/identic/bin:$PATH PYTHONUNBUFFERED=1
 USER identic
 WORKDIR /var/lib/identic

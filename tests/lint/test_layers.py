@@ -72,6 +72,7 @@ IMPORT_NAMES = {
     "grpcio-tools": "grpc_tools",
     "protobuf": "google",
     "pydantic-settings": "pydantic_settings",
+    "pyyaml": "yaml",
     "pynacl": "nacl",
     "prometheus-client": "prometheus_client",
 }

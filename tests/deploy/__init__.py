@@ -1,0 +1,1 @@
+"""The files by which nodes are deployed."""
