@@ -1,0 +1,1 @@
+"""The coordinator: job board, sequencer of the log, host of disputes, keeper of the ledger."""

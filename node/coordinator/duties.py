@@ -1,0 +1,68 @@
+"""What the coordinator owes next, from the board and the time alone.
+
+Since nothing has to be remembered, a coordinator that was killed between two entries goes on
+with exactly the entry that it would have written.
+
+Spec: docs/spec/jobs.md (JOB-4, JOB-20).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from identic.node.coordinator.board import Board
+from identic.node.coordinator.cases import Case
+from identic.protocol.ids import Millis
+from identic.protocol.job.entries import Ruled, TimeCalled
+from identic.protocol.job.machine import due
+from identic.protocol.job.state import Job
+
+
+@dataclass(frozen=True)
+class Duty:
+    """An entry that is owed."""
+
+    kind: type
+    """Class of the entry."""
+    job: Job
+    case: Case | None = None
+    """The dispute, when the entry is about one."""
+
+
+def owed(board: Board, at: int) -> Duty | None:
+    """The first entry that is owed at Unix time ``at`` (ms), if any."""
+    for job in board.jobs.values():
+        if job.phase.over:
+            continue
+        case = _case(board, job)
+        if case is not None:
+            if case.over:
+                return Duty(Ruled, job, case)
+            if at > case.dispute.deadline:
+                return Duty(TimeCalled, job, case)
+        kind = due(job, at, can_draw=len(board.pool(job)) >= job.terms.verifiers)
+        if kind is not None:
+            return Duty(kind, job)
+    return None
+
+
+def next_deadline(board: Board) -> Millis | None:
+    """Unix time at which something may be owed next, if nobody says anything before."""
+    times = []
+    for job in board.jobs.values():
+        if job.phase.over:
+            continue
+        if job.deadline is not None:
+            times.append(int(job.deadline))
+        case = _case(board, job)
+        if case is not None and not case.over:
+            # A side is late after the deadline, not at it.
+            times.append(int(case.dispute.deadline) + 1)
+    return Millis(min(times)) if times else None
+
+
+def _case(board: Board, job: Job) -> Case | None:
+    """The dispute that the job waits for, once it is set up."""
+    if job.dispute is None or not job.dispute.opened:
+        return None
+    return board.case(job.dispute.id)

@@ -1,0 +1,132 @@
+"""What the coordinator checks in the bytes of blobs before a statement may enter the log.
+
+These checks read and hash whole blobs and may take long; they run outside the order of the
+log. They depend on nothing that a later entry can change within an attempt.
+
+Spec: docs/spec/jobs.md (JOB-10 to JOB-12, JOB-22).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from safetensors import SafetensorError, deserialize
+
+from identic.node.blobs import Blobs
+from identic.node.coordinator.programs import Programs
+from identic.node.execution.loaded import LoadedJob, load_job, load_state
+from identic.node.execution.states import Arrays, raw_bytes
+from identic.proofs.state import check_state_opening
+from identic.protocol.commitments import digest_of
+from identic.protocol.dtypes import DType
+from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.hashing import leaf_hash
+from identic.protocol.ids import Digest
+from identic.protocol.job.messages import Commit, Finish, Statement, Stored, SubmitJob
+from identic.protocol.job.state import Job
+from identic.protocol.program.types import LOSS_TYPE
+from identic.protocol.program.validate import Limits
+
+MODEL_HEADER_BYTES = 1 << 20
+"""Room for the names in a model file, in bytes."""
+DTYPE_NAMES: Mapping[DType, str] = {
+    DType.FLOAT32: "F32",
+    DType.BFLOAT16: "BF16",
+    DType.INT64: "I64",
+    DType.INT32: "I32",
+    DType.UINT8: "U8",
+    DType.BOOL: "BOOL",
+}
+"""Element types in the words of model files."""
+
+
+class Inspector:
+    """Checks statements against blobs."""
+
+    def __init__(self, blobs: Blobs, programs: Programs, limits: Limits) -> None:
+        self._blobs = blobs
+        self._programs = programs
+        self._limits = limits
+
+    @staticmethod
+    def concerns(said: Statement) -> bool:
+        """Whether a statement is about bytes."""
+        return isinstance(said, SubmitJob | Commit | Stored | Finish)
+
+    def check(self, said: Statement, job: Job | None) -> None:
+        """Check a statement.
+
+        Args:
+            said: what concerns bytes.
+            job: the job it is about; nothing for a posting.
+
+        Raises:
+            ProtocolError: bytes are missing (NET-8) or not what they are said to be.
+        """
+        if isinstance(said, SubmitJob):
+            self._posting(said)
+        elif job is None:
+            raise RuntimeError("a statement about a job without the job")
+        elif isinstance(said, Commit):
+            self._losses(said, job)
+        elif isinstance(said, Stored):
+            self._stored(job, int(said.mark), said.blob)
+        elif isinstance(said, Finish):
+            self._finished(said, job)
+
+    def _posting(self, said: SubmitJob) -> None:
+        # JOB-22: program, data and initial state are in the blob store, valid and the terms'.
+        loaded = load_job(said.terms, said.artifacts, self._blobs, self._limits)
+        load_state(loaded, self._blobs, said.artifacts.state, 0, said.terms.initial_state)
+
+    def _losses(self, said: Commit, job: Job) -> None:
+        plan = self._programs.plan(job.artifacts.program, job.terms.program)
+        tensors = len(plan.program.state)
+        for mark in said.marks:
+            # JOB-9: the loss is a float32.
+            if mark.loss >= 1 << 32:
+                raise ProtocolError("JOB-9", Code.OUT_OF_RANGE, got=mark.loss, want="below 2^32")
+            digest = digest_of(LOSS_TYPE, leaf_hash(int(mark.loss).to_bytes(4, "little")))
+            # JOB-10: the loss is opened from the state's root.
+            try:
+                check_state_opening(mark.state_root, tensors, tensors - 1, digest, mark.path)
+            except ProtocolError as error:
+                raise ProtocolError("JOB-10", error.code, got=error.got, want=error.want) from error
+
+    def _stored(self, job: Job, mark: int, blob: Digest) -> tuple[LoadedJob, Arrays]:
+        record = job.marks[mark]
+        plan = self._programs.plan(job.artifacts.program, job.terms.program)
+        loaded = LoadedJob(job.terms, plan.program, plan, [])
+        # JOB-11: a stored state has the root that was committed to.
+        return loaded, load_state(loaded, self._blobs, blob, int(record.step), record.state_root)
+
+    def _finished(self, said: Finish, job: Job) -> None:
+        loaded, state = self._stored(job, job.terms.last_mark, said.state)
+        kept = (*loaded.program.parameters, *loaded.program.buffers)
+        want = {
+            v.name: (DTYPE_NAMES[v.type.dtype], [int(n) for n in v.type.shape], bytes(raw_bytes(t)))
+            for v, t in zip(kept, state, strict=False)
+        }
+        size = sum(v.type.nbytes for v in kept)
+        found = _model(self._blobs.read(said.model, size + MODEL_HEADER_BYTES))
+        # JOB-12: the model file holds exactly the last state's parameters and buffers.
+        if found != want:
+            wrong = sorted(n for n in want.keys() | found.keys() if want.get(n) != found.get(n))
+            raise ProtocolError(
+                "JOB-12",
+                Code.MISMATCH,
+                got=f"a model that differs in {', '.join(wrong[:3])}",
+                want="the parameters and buffers of the last state",
+            )
+
+
+def _model(data: bytes) -> dict[str, tuple[str, list[int], bytes]]:
+    try:
+        tensors = deserialize(data)  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        # JOB-12: the model is a safetensors file.
+        raise ProtocolError("JOB-12", Code.MALFORMED, got=error, want="safetensors") from error
+    return {
+        name: (str(entry["dtype"]), list(entry["shape"]), bytes(entry["data"]))
+        for name, entry in tensors
+    }

@@ -1,0 +1,74 @@
+"""The role *coordinator* of a node: opens the board, answers the services, keeps the clocks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from identic.node.config import CoordinatorSection
+from identic.node.coordinator.host import Host
+from identic.node.coordinator.screens import counts
+from identic.node.coordinator.service import Coordinator
+from identic.node.logging import get_logger
+from identic.node.role import Context
+
+
+def now_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class CoordinatorRole:
+    """Runs a coordinator inside a node."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._log = get_logger("coordinator")
+        self._coordinator: Coordinator | None = None
+
+    async def start(self) -> None:
+        """Apply the whole log and answer calls.
+
+        Raises:
+            LocalError: the log cannot be used.
+        """
+        context = self._context
+        section = context.config.coordinator or CoordinatorSection()
+        host = await asyncio.to_thread(
+            Host,
+            context.storage,
+            context.blobs,
+            context.identity.signing_key,
+            now_ms,
+            grant=section.grant,
+        )
+        self._coordinator = Coordinator(host, now_ms)
+        handlers = context.handlers
+        handlers.jobs = handlers.log = handlers.disputes = self._coordinator
+        handlers.blobs = context.blobs
+        self._log.info("board is open", entries=host.log.size, jobs=len(host.board.jobs))
+
+    async def run(self) -> None:
+        """Keep the clocks until cancelled."""
+        if self._coordinator is None:
+            raise RuntimeError("the coordinator was not started")
+        await self._coordinator.run()
+
+    async def stop(self) -> None:
+        """Answer no more calls."""
+        handlers = self._context.handlers
+        handlers.jobs = handlers.log = handlers.disputes = handlers.blobs = None
+        self._coordinator = None
+
+    def status(self) -> Mapping[str, str]:
+        """Tell what is on the board."""
+        if self._coordinator is None:
+            return {}
+        host = self._coordinator.host
+        return {"log entries": str(host.log.size), **counts(host.board)}
+
+
+def make(context: Context) -> CoordinatorRole:
+    """Make the role for a node."""
+    return CoordinatorRole(context)

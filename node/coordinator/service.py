@@ -1,0 +1,224 @@
+"""The coordinator in the event loop: calls in order, clocks, and news for whoever watches.
+
+One message at a time is judged and appended, in a thread, so that the services always
+answer. Slow checks of blobs run before, several at once. Answers the job, log and dispute
+services of ``node/rpc/handlers.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from identic.node.coordinator.host import Clock, Host
+from identic.node.coordinator.screens import (
+    dispute_detail,
+    dispute_summary,
+    job_detail,
+    job_summary,
+)
+from identic.node.views import (
+    Consistency,
+    DisputeDetail,
+    DisputeSummary,
+    Inclusion,
+    JobDetail,
+    JobSummary,
+    PartyProgress,
+    Progress,
+    SignedHead,
+)
+from identic.protocol.encoding import decode
+from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.ids import Digest, Millis, PartyId
+from identic.protocol.job.messages import DisputeMove, SignedMessage, SubmitJob
+from identic.protocol.job.terms import job_id
+
+MAX_PROGRESS = 4_096
+"""Progress reports kept, over all jobs."""
+INSPECTIONS = 2
+"""Blobs checked at the same time."""
+LONGEST_SLEEP_S = 60.0
+
+
+class Coordinator:
+    """The services of a coordinator over its host."""
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self._order = asyncio.Lock()
+        self._news = asyncio.Condition()
+        self._inspections = asyncio.Semaphore(INSPECTIONS)
+        self._progress: dict[tuple[Digest, PartyId, str], PartyProgress] = {}
+
+    @property
+    def host(self) -> Host:
+        """Board and log."""
+        return self._host
+
+    # ---- messages ---------------------------------------------------------------------------
+
+    async def append(self, peer: PartyId, message: bytes) -> int:
+        """Judge and append a signed message; return its index, the old one when repeated."""
+        return await self._take(peer, _read(message))
+
+    async def submit_job(self, peer: PartyId, message: bytes) -> tuple[Digest, int]:
+        """Judge and append a posting; return the job's id and the index of the entry."""
+        signed = _read(message)
+        said = signed.message.statement
+        # MSG-2: a service takes the statements that it is for.
+        if not isinstance(said, SubmitJob):
+            raise _other(said, "SubmitJob")
+        return Digest(job_id(said.terms)), await self._take(peer, signed)
+
+    async def submit_move(self, peer: PartyId, message: bytes) -> int:
+        """Judge and append a move; return the index of the entry."""
+        signed = _read(message)
+        # MSG-2: a service takes the statements that it is for.
+        if not isinstance(signed.message.statement, DisputeMove):
+            raise _other(signed.message.statement, "DisputeMove")
+        return await self._take(peer, signed)
+
+    async def _take(self, peer: PartyId, signed: SignedMessage) -> int:
+        host = self._host
+        known = await asyncio.to_thread(host.find, signed)
+        if known is not None:
+            return known
+        if signed.message.party == peer:
+            async with self._order:
+                await asyncio.to_thread(host.welcome, peer)
+        async with self._inspections:
+            await asyncio.to_thread(host.inspect, signed)
+        async with self._order:
+            index = await asyncio.to_thread(host.submit, signed)
+            await asyncio.to_thread(host.settle_duties)
+        await self._tell()
+        return index
+
+    # ---- clocks -----------------------------------------------------------------------------
+
+    async def tick(self) -> int:
+        """Append what is owed by now; return how many entries that were."""
+        async with self._order:
+            count = await asyncio.to_thread(self._host.settle_duties)
+        if count:
+            await self._tell()
+        return count
+
+    async def run(self) -> None:
+        """Call time whenever a clock has run down, until cancelled."""
+        while True:
+            await self.tick()
+            await self._until_deadline()
+
+    async def _until_deadline(self) -> None:
+        deadline = self._host.next_deadline()
+        seconds = LONGEST_SLEEP_S
+        if deadline is not None:
+            seconds = min(max((int(deadline) - self._clock()) / 1000, 0.001), LONGEST_SLEEP_S)
+        size = self._host.log.size
+        async with self._news:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._news.wait_for(lambda: self._host.log.size != size)
+            except TimeoutError:
+                return
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    # ---- the log ----------------------------------------------------------------------------
+
+    async def watch(self, peer: PartyId, from_index: int) -> AsyncIterator[tuple[int, bytes]]:
+        """Yield index and encoding of every entry from an index on, without an end."""
+        del peer
+        log, index = self._host.log, from_index
+        # JOB-4: who watches starts within the log or at its end.
+        if index > log.size:
+            raise ProtocolError("JOB-4", Code.OUT_OF_RANGE, got=index, want=f"at most {log.size}")
+        while True:
+            if index < log.size:
+                for data in await asyncio.to_thread(log.read, index):
+                    yield index, data
+                    index += 1
+                continue
+            async with self._news:
+                await self._news.wait_for(lambda at=index: at < log.size)  # type: ignore[misc]
+
+    async def head(self, peer: PartyId) -> SignedHead:
+        """Return the newest signed head."""
+        del peer
+        return self._host.log.head(Millis(max(self._clock(), int(self._host.board.now))))
+
+    async def inclusion(self, peer: PartyId, index: int, size: int) -> Inclusion:
+        """Return an entry with its path in the log of a size, 0 for the present one."""
+        del peer
+        return await asyncio.to_thread(self._host.log.inclusion, index, size)
+
+    async def consistency(self, peer: PartyId, first: int, second: int) -> Consistency:
+        """Return the proof from one size to another, 0 for the present one."""
+        del peer
+        return await asyncio.to_thread(self._host.log.consistency, first, second)
+
+    # ---- screens ----------------------------------------------------------------------------
+
+    async def list_jobs(self, peer: PartyId, limit: int, phase: str) -> Sequence[JobSummary]:
+        """Return at most ``limit`` jobs, newest first, in one phase or, with "", in any."""
+        del peer
+        board = self._host.board
+        jobs = [
+            job for job in reversed(list(board.jobs.values())) if phase in ("", job.phase.value)
+        ]
+        return [job_summary(board, job) for job in jobs[:limit]]
+
+    async def get_job(self, peer: PartyId, job: Digest) -> JobDetail:
+        """Return all about one job."""
+        del peer
+        board = self._host.board
+        parties = [kept for (name, _, _), kept in self._progress.items() if name == job]
+        return job_detail(board, board.job(job), tuple(parties))
+
+    async def report_progress(self, peer: PartyId, progress: Progress) -> None:
+        """Keep the last report of a party."""
+        self._host.board.job(progress.job_id)
+        key = (progress.job_id, peer, progress.role)
+        self._progress.pop(key, None)
+        if len(self._progress) >= MAX_PROGRESS:
+            del self._progress[next(iter(self._progress))]
+        self._progress[key] = PartyProgress(
+            peer,
+            progress.role,
+            progress.step,
+            progress.loss,
+            progress.rate,
+            progress.activity,
+            self._clock(),
+        )
+
+    async def get_dispute(self, peer: PartyId, dispute: Digest) -> DisputeDetail:
+        """Return all about one dispute."""
+        del peer
+        board = self._host.board
+        return dispute_detail(board, board.case(dispute))
+
+    async def list_disputes(
+        self, peer: PartyId, job: Digest | None, limit: int, *, open_only: bool
+    ) -> Sequence[DisputeSummary]:
+        """Return at most ``limit`` disputes, newest first."""
+        del peer
+        cases = [
+            case
+            for case in reversed(list(self._host.board.cases.values()))
+            if (job is None or case.job == job) and not (open_only and case.over)
+        ]
+        return [dispute_summary(case) for case in cases[:limit]]
+
+
+def _read(message: bytes) -> SignedMessage:
+    return decode(SignedMessage, message)
+
+
+def _other(said: object, want: str) -> ProtocolError:
+    return ProtocolError("MSG-2", Code.UNSUPPORTED, got=type(said).__name__, want=want)
