@@ -43,7 +43,7 @@ async def line(running: Process) -> str:
 
 
 @pytest.mark.usefixtures("identities")
-async def test_net_4__frozen_server_is_noticed(tmp_path: Path, identity_root: Path) -> None:
+async def test_net_10__frozen_server_is_noticed(tmp_path: Path, identity_root: Path) -> None:
     ada = Identity.load(identity_root / "ada", "ada")
     hub = Identity.load(identity_root / "hub", "hub")
     arguments = (identity_root / "hub", tmp_path / "site", identity_root / "ada" / "ada.card")
@@ -62,7 +62,7 @@ async def test_net_4__frozen_server_is_noticed(tmp_path: Path, identity_root: Pa
             assert await remote.log.append(b"y") == 1
 
 
-async def test_net_4__frozen_client_is_noticed(
+async def test_net_10__frozen_client_is_noticed(
     tmp_path: Path, identity_root: Path, identities: list[Identity]
 ) -> None:
     async with running_site(tmp_path / "site", identities[0], keepalive=QUICK) as site:

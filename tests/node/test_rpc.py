@@ -26,7 +26,9 @@ from identic.protocol.ids import Digest
 from tests.node.conftest import Site, running_site
 
 
-async def test_append_and_watch(site: Site, remote: Remote, identities: list[Identity]) -> None:
+async def test_messages_arrive_byte_for_byte_and_are_watched(
+    site: Site, remote: Remote, identities: list[Identity]
+) -> None:
     assert await remote.log.append(b"one") == 0
     assert await remote.log.append(b"two") == 1
     seen = []
