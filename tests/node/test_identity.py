@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from identic.node.identity import (
@@ -136,6 +136,7 @@ def test_net_1__unsound_certificates_are_refused(
         party_of_certificate(forged(extension, issues=issues, curve=curve))
 
 
+@settings(deadline=None)
 @given(at=st.integers(0, 2000), bit=st.integers(0, 7))
 def test_net_2__a_card_with_a_flipped_bit_is_refused_or_names_the_same_identity(
     identities: list[Identity], at: int, bit: int

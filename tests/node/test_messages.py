@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from identic.node.blobs import Blobs
 from identic.node.identity import Identity
 from identic.node.participant.replica import Replica
 from identic.node.rpc.client import ATTEMPTS, Unreachable
@@ -24,16 +26,20 @@ from identic.protocol.job.messages import Enrol, SignedMessage
 from tests.node.conftest import MemoryLog, Site
 
 
-def test_msg_1__a_message_counts_in_its_own_network_only(identities: list[Identity]) -> None:
+def test_msg_1__a_message_counts_in_its_own_network_only(
+    tmp_path: Path, identities: list[Identity]
+) -> None:
     hub, ada, other = identities
     signed = seal(ada.signing_key, hub.party, 7, Enrol())
     entry = encode(LogEntry(Count(0), Millis(1), signed))
-    Replica(hub.party).apply(0, entry)
+    blobs = Blobs(tmp_path, 1 << 20)
+    Replica(hub.party, blobs).apply(0, entry)
     with pytest.raises(ProtocolError) as refusal:
-        Replica(other.party).apply(0, entry)
+        Replica(other.party, blobs).apply(0, entry)
     assert refusal.value.rule == "MSG-1"
 
 
+@settings(deadline=None)
 @given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
 def test_msg_2__any_changed_bit_is_refused(identities: list[Identity], at: int, bit: int) -> None:
     data = bytearray(encode(seal(identities[1].signing_key, identities[0].party, 7, Enrol())))

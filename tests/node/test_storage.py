@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from identic.node.storage.disk import FolderLock
@@ -167,6 +167,7 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     assert "99" in refusal.value.problem
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.binary(max_size=40)), max_size=30))
 def test_the_log_is_the_list_of_first_appends(
     tmp_path_factory: pytest.TempPathFactory, appends: list[tuple[int, bytes]]
