@@ -116,8 +116,25 @@ class WorkSection(Section):
     """Jobs at work at the same time."""
 
 
+class ForcedErrorSection(Section):
+    """A deliberate wrong result, to rehearse being caught; see docs/spec/execution.md, EXE-6."""
+
+    step: int = Field(ge=0)
+    """Training step, counted from 0."""
+    value: int = Field(ge=0)
+    """Plan value of the operator whose result is wrong."""
+    element: int = Field(ge=0)
+    """Flat position of the wrong element."""
+    path: tuple[int, ...] = Field(min_length=1)
+    """Entries of the element's nested folds down to the wrong primitive step."""
+    flip: int = Field(ge=1, lt=1 << 64)
+    """Bits of that step's result that are inverted."""
+
+
 class SolverSection(WorkSection):
     """Trains."""
+
+    forced_error: ForcedErrorSection | None = None
 
 
 class VerifierSection(WorkSection):
@@ -126,6 +143,9 @@ class VerifierSection(WorkSection):
 
 class WhistleblowerSection(WorkSection):
     """Watches the verifiers."""
+
+    intervals: int = Field(default=1, ge=0)
+    """Intervals between stored states to execute again in each finished run; 0 takes all."""
 
 
 class Config(BaseSettings):

@@ -1,4 +1,4 @@
-"""The next move of a dispute, from its record and one's own run."""
+"""The record of a dispute, and the dispute after it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from identic.protocol.dispute.machine import MoveMade, open_dispute, step
 from identic.protocol.dispute.moves import Move, Side
-from identic.protocol.dispute.player import Execution, next_move
 from identic.protocol.dispute.setup import Opening, Setup
 from identic.protocol.dispute.state import Dispute
 from identic.protocol.ids import Millis
@@ -42,10 +41,3 @@ def replayed(record: GameRecord, terms: JobTerms, plan: StepPlan) -> Dispute:
     for played in record.moves:
         dispute, _ = step(dispute, MoveMade(played.at, played.side, played.move))
     return dispute
-
-
-def respond(
-    record: GameRecord, terms: JobTerms, plan: StepPlan, side: Side, execution: Execution
-) -> Move | None:
-    """The move that ``side`` makes now, or ``None`` when it is not due."""
-    return next_move(replayed(record, terms, plan), side, execution)

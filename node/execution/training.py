@@ -84,10 +84,10 @@ class Trainer:
         path = state_path(header, commitment.digests, last)
         return Mark(StepIndex(step), commitment.root, Unsigned(word_at(state[-1], 0)), path)
 
-    def run(self, state: Arrays, mark: int) -> Iterator[Reached]:
-        """Execute from ``mark`` to the last mark; yields each mark after the first one."""
+    def run(self, state: Arrays, mark: int, last: int) -> Iterator[Reached]:
+        """Execute from ``mark`` to mark ``last``; yields each mark after the first one."""
         terms = self.job.terms
-        for index in range(mark + 1, terms.marks):
+        for index in range(mark + 1, last + 1):
             state = self.advance(state, terms.step_of(index - 1), terms.step_of(index))
             yield Reached(index, self.mark(state, index), state)
 

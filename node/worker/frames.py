@@ -41,7 +41,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Train:
-    """Execute from a stored state to the last mark."""
+    """Execute from a stored state to a later mark."""
 
     TAG: ClassVar[int] = 2
     mark: Count
@@ -50,6 +50,8 @@ class Train:
     """SHA-256 of that stored state."""
     root: Digest
     """Its root, as computed before or as the terms give it."""
+    last: Count
+    """Mark to stop at; the job's last one for a whole run."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +124,13 @@ class StateStored:
 
 @dataclass(frozen=True)
 class Trained:
-    """The last mark is reached."""
+    """The mark to stop at is reached."""
 
     TAG: ClassVar[int] = 19
     state: Digest
-    """SHA-256 of the stored final state."""
-    model: Digest
-    """SHA-256 of the model file."""
+    """SHA-256 of the stored state at that mark."""
+    model: Digest | None
+    """SHA-256 of the model file, at the job's last mark."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class Answered:
 class ChosenMove:
     """A move of a dispute."""
 
+    turn: Count
+    """The round it is made in."""
     move: Move
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from identic.kernels.select import select_backend
-
+from identic.kernels import _native
+from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.blobs import Blobs
 from identic.node.execution.loaded import load_job, load_state
-from identic.node.execution.playing import respond
+from identic.node.execution.playing import replayed
 from identic.node.execution.rerun import Rerun
 from identic.node.execution.training import Trainer, store_model, store_state
 from identic.node.worker import frames
+from identic.protocol.dispute.player import next_move
+from identic.protocol.errors import LocalError
 from identic.protocol.ids import Count
 
 NO_QUOTA = 1 << 62
@@ -32,33 +34,34 @@ class Session:
         self._assignment = assignment
         self._blobs = Blobs(Path(assignment.blobs), NO_QUOTA)
         job = load_job(assignment.terms, assignment.artifacts, self._blobs)
-        backend = select_backend(assignment.threads, assignment.vector_path)
+        backend = native_backend(assignment.threads, assignment.vector_path)
         self._trainer = Trainer(job, Executor(job.plan, backend), assignment.forced)
         self._rerun: tuple[frames.OwnRun, Rerun] | None = None
-        self.ready = frames.Ready(Count(len(job.plan.calls)), backend.name)
+        self.ready = frames.Ready(Count(len(job.plan.calls)), _native.path())
 
     def train(self, request: frames.Train) -> Iterator[frames.Reply]:
-        """Execute to the last mark, storing states on the way."""
-        trainer, job = self._trainer, self._trainer.job
-        terms, blobs = job.terms, self._blobs
-        start = terms.step_of(request.mark)
+        """Execute from mark to mark, storing states on the way."""
+        trainer, job, blobs = self._trainer, self._trainer.job, self._blobs
+        start = job.terms.step_of(request.mark)
         state = load_state(job, blobs, request.state, start, request.root)
         final = request.state
-        for reached in trainer.run(state, request.mark):
+        for reached in trainer.run(state, request.mark, request.last):
             state = reached.state
-            if reached.index % self._assignment.keep_every == 0 or reached.index == terms.last_mark:
+            if reached.index % self._assignment.keep_every == 0 or reached.index == request.last:
                 final = store_state(job, blobs, reached.mark.step, state)
                 yield frames.StateStored(frames.StoredState(Count(reached.index), final))
             yield frames.MarkDone(Count(reached.index), reached.mark)
-        yield frames.Trained(final, store_model(job, blobs, state))
+        whole = request.last == job.terms.last_mark
+        yield frames.Trained(final, store_model(job, blobs, state) if whole else None)
 
     def answer(self, request: frames.Answer) -> frames.Reply:
         """Choose the next move of a dispute."""
         job = self._trainer.job
         execution = self._rerun_of(request.own)
         execution.about(request.record.opening)
-        move = respond(request.record, job.terms, job.plan, request.side, execution)
-        return frames.Answered(None if move is None else frames.ChosenMove(move))
+        dispute = replayed(request.record, job.terms, job.plan)
+        move = next_move(dispute, request.side, execution)
+        return frames.Answered(None if move is None else frames.ChosenMove(dispute.turn, move))
 
     def trace_root(self, request: frames.TraceRoot) -> frames.Reply:
         """Root of the trace of one step."""
@@ -70,3 +73,27 @@ class Session:
             stored = {int(s.mark): s.blob for s in own.stored}
             self._rerun = (own, Rerun(self._trainer, self._blobs, own.roots, stored))
         return self._rerun[1]
+
+
+def native_backend(threads: int, path: str) -> CpuBackend:
+    """The native operators of this process, on a vector path, in a sound float environment.
+
+    Raises:
+        LocalError: the machine lacks the path, or flushes subnormals for good.
+    """
+    if path != "auto" and path not in _native.paths():
+        raise LocalError(
+            f"this machine has no vector path {path!r}",
+            remedy=f"set vector to one of auto, {', '.join(_native.paths())}",
+        )
+    _native.set_path(path)
+    backend = CpuBackend(threads)
+    _native.reset_float_environment()
+    found = _native.float_environment()
+    # EXE-7: no thread flushes subnormals or rounds otherwise than to nearest.
+    if found["ftz"] or found["daz"] or found["rounding"] != "nearest":
+        raise LocalError(
+            f"the float environment of this machine is {found}",
+            remedy="run the node outside of whatever changes it; see `identic doctor`",
+        )
+    return backend

@@ -1,0 +1,85 @@
+"""A party's own run of a job: where it lies in the storage, and the worker that extends it."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import replace
+
+from identic.node.execution.forced import ForcedError
+from identic.node.role import Context
+from identic.node.worker.frames import Assignment, OwnRun, StoredState
+from identic.protocol.encoding import decode, encode
+from identic.protocol.ids import Count, Digest, JobId
+from identic.protocol.job.state import Job
+
+SPACE = "runs"
+"""Space of the storage that own runs lie in."""
+
+
+def assignment(context: Context, job: Job, forced: ForcedError | None = None) -> Assignment:
+    """What a worker is told about a job."""
+    threads = context.config.threads or os.cpu_count() or 1
+    return Assignment(
+        blobs=str(context.blobs.folder),
+        terms=job.terms,
+        artifacts=job.artifacts,
+        threads=Count(threads),
+        vector_path=context.config.vector,
+        keep_every=job.terms.checkpoint,
+        forced=forced,
+    )
+
+
+class RunStore:
+    """Own runs across restarts, by role, job and attempt."""
+
+    def __init__(self, context: Context, role: str) -> None:
+        self._storage = context.storage
+        self._blobs = context.blobs
+        self._role = role
+
+    def load(self, job: Job) -> OwnRun:
+        """The run as far as it is stored; at least the initial state.
+
+        States whose blobs have gone are left out: the run is then taken up from an earlier one.
+        """
+        start = OwnRun((job.terms.initial_state,), (StoredState(Count(0), job.artifacts.state),))
+        found = self._storage.get(SPACE, self._name(job.id, job.attempt))
+        if found is None:
+            return start
+        run = decode(OwnRun, found)
+        kept = tuple(
+            s for s in run.stored if s.mark < len(run.roots) and self._blobs.path(s.blob).exists()
+        )
+        return replace(run, stored=kept) if kept else start
+
+    def save(self, job: Job, run: OwnRun) -> None:
+        """Remember a run."""
+        self._storage.put(SPACE, self._name(job.id, job.attempt), encode(run))
+
+    def _name(self, job: JobId, attempt: int) -> bytes:
+        return f"{self._role}/{job.hex()}/{attempt}".encode()
+
+
+def latest(run: OwnRun) -> StoredState:
+    """The last stored state of a run."""
+    return max(run.stored, key=lambda s: s.mark)
+
+
+def with_root(run: OwnRun, index: int, root: Digest) -> OwnRun:
+    """The run with the root of mark ``index``, which is known already or the next one."""
+    roots = (*run.roots[:index], root)
+    return replace(run, roots=roots + run.roots[index + 1 :])
+
+
+def with_state(run: OwnRun, state: StoredState) -> OwnRun:
+    """The run with one more stored state."""
+    kept = tuple(s for s in run.stored if s.mark != state.mark)
+    return replace(run, stored=(*kept, state))
+
+
+def float_of(bits: int) -> float:
+    """The float32 number with these bits, for screens."""
+    value: float = struct.unpack("<f", struct.pack("<I", bits))[0]
+    return value

@@ -1,0 +1,1 @@
+"""The solver: takes open jobs, trains them, and answers for the result."""

@@ -1,0 +1,1 @@
+"""The verifier: re-executes what solvers claim, and says what it found."""

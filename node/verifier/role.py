@@ -1,0 +1,227 @@
+"""The verifier role.
+
+Drawn for a job, it executes the whole run itself while the solver still trains, compares
+every mark, and challenges at the first that differs. When the run is finished and equal it
+seals its verdict, waits for the beacon, and tells the verdict with a digest that only
+somebody who executed the beacon's step can make.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from identic.node.participant.base import Participant
+from identic.node.participant.play import play
+from identic.node.participant.runs import (
+    RunStore,
+    assignment,
+    float_of,
+    latest,
+    with_root,
+    with_state,
+)
+from identic.node.role import Context, Role
+from identic.node.worker.frames import (
+    MarkDone,
+    OwnRun,
+    StateStored,
+    TraceRoot,
+    TraceRooted,
+    Train,
+    Trained,
+)
+from identic.node.worker.handle import Worker
+from identic.proofs.runlog import run_root
+from identic.proofs.signatures import SigningKey
+from identic.protocol.commitments import RunHead
+from identic.protocol.hashing import Domain, sha256
+from identic.protocol.ids import Count, Digest, JobId, StepIndex
+from identic.protocol.job.messages import (
+    Challenge,
+    CommitVerdict,
+    DisputeId,
+    Enrol,
+    RevealVerdict,
+    Verdict,
+    verdict_digest,
+    work_digest,
+)
+from identic.protocol.job.state import Awaiting, Job
+
+
+def make(context: Context) -> Role:
+    """Make the role."""
+    return Verifier(context)
+
+
+class Verifier(Participant):
+    """Re-executes jobs."""
+
+    name = "verifier"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.runs = RunStore(context, self.name)
+
+    def react(self) -> None:
+        """Enrol, take up the jobs drawn for, and play own disputes."""
+        if self.party not in self.replica.board.enrolled:
+            self.begin("enrol", self._enrol)
+        for job in self.replica.jobs.values():
+            if not job.phase.over and job.seat(self.party) is not None:
+                self.begin(("verify", job.id, job.attempt), partial(self._verify, job))
+        for case in self.replica.disputes.values():
+            if not case.over and self.party in (case.opened.challenger, case.opened.defender):
+                job = self.replica.jobs[case.job]
+                self.begin(("play", case.id), partial(self._play, job, case.id))
+
+    async def _enrol(self) -> None:
+        await self.try_to_say(Enrol())
+
+    async def _verify(self, job: Job) -> None:
+        """Execute the run and act on what comes out."""
+        await self.fetch_job(job)
+        check = Check(self, job, self.runs.load(job))
+        async with Worker(assignment(self.context, job)) as worker:
+            if await check.execute(worker):
+                await check.judge(worker)
+
+    async def _play(self, job: Job, dispute: DisputeId) -> None:
+        """Play a dispute with the run that this node computed."""
+        await play(self, job, dispute, self.runs.load(job))
+
+
+class Check:
+    """The re-execution of one attempt."""
+
+    def __init__(self, verifier: Verifier, job: Job, run: OwnRun) -> None:
+        self.run = run
+        self._verifier = verifier
+        self._job = job
+        self._loop = asyncio.get_running_loop()
+        self._began = (self._loop.time(), 0)
+
+    @property
+    def present(self) -> Job | None:
+        """The job as it is now, or nothing when this attempt is over."""
+        job = self._verifier.replica.jobs[JobId(self._job.id)]
+        over = job.phase.over or job.attempt != self._job.attempt
+        return None if over else job
+
+    async def execute(self, worker: Worker) -> bool:
+        """Execute to the last mark; tells whether the run is still of interest."""
+        start = latest(self.run)
+        last = Count(self._job.terms.last_mark)
+        request = Train(start.mark, start.blob, self.run.roots[start.mark], last)
+        async for reply in worker.train(request):
+            if self.present is None:
+                return False
+            if isinstance(reply, MarkDone):
+                self.run = with_root(self.run, int(reply.index), reply.mark.state_root)
+                await self._report(int(reply.mark.step), float_of(reply.mark.loss))
+            elif isinstance(reply, StateStored):
+                self.run = with_state(self.run, reply.state)
+            if isinstance(reply, StateStored | Trained):
+                self._verifier.runs.save(self._job, self.run)
+            if await self.challenged():
+                return False
+        return True
+
+    def difference(self) -> int | None:
+        """First mark on which this run and the solver's differ, as far as both have come."""
+        job = self.present
+        if job is None:
+            return None
+        pairs = zip(self.run.roots, (m.state_root for m in job.marks), strict=False)
+        return next((i for i, (own, claimed) in enumerate(pairs) if own != claimed), None)
+
+    async def challenged(self) -> bool:
+        """Challenge the solver's run if it differs; tells whether it did."""
+        mark, job = self.difference(), self.present
+        if mark is None or job is None or job.solver is None:
+            return False
+        self._verifier.runs.save(self._job, self.run)
+        self._verifier.log.warning(
+            "run differs",
+            job=job.id.name,
+            mark=mark,
+            solver=job.marks[mark].state_root.short,
+            own=self.run.roots[mark].short,
+        )
+        statement = Challenge(job.id, job.attempt, job.solver, self._head(mark + 1))
+        if not await self._verifier.try_to_say(statement):
+            # Somebody else's dispute comes first; its ruling may end the attempt.
+            await self._verifier.until(self._attempt_over_or_free)
+            return await self.challenged() if self.present is not None else True
+        return True
+
+    def _attempt_over_or_free(self) -> bool | None:
+        job = self.present
+        return True if job is None or job.dispute is None else None
+
+    async def judge(self, worker: Worker) -> None:
+        """Wait for the finished run, seal the verdict, and tell it after the beacon."""
+        job = await self._verifier.until(self._due(Awaiting.VERDICTS))
+        if not isinstance(job, Job) or await self.challenged():
+            return
+        agrees = self.difference() is None
+        verdict = Verdict(
+            job.id,
+            job.attempt,
+            self._verifier.party,
+            self._head(job.terms.marks),
+            agrees,
+            self._salt(),
+        )
+        seat = job.seat(self._verifier.party)
+        if seat is None or seat.late:
+            return
+        if seat.sealed is None:
+            await self._verifier.say(CommitVerdict(job.id, job.attempt, verdict_digest(verdict)))
+        await self._report(int(job.terms.steps), None, "verdict sealed")
+        job = await self._verifier.until(self._due(Awaiting.REVEALS))
+        if not isinstance(job, Job) or job.beacon is None:
+            return
+        work = await self._work(worker, job.beacon)
+        await self._verifier.say(
+            RevealVerdict(job.id, job.attempt, verdict.head, agrees, verdict.salt, work)
+        )
+        self._verifier.log.info("verdict told", job=job.id.name, agrees=agrees)
+
+    def _due(self, what: Awaiting) -> Callable[[], Job | bool | None]:
+        """A condition: the job awaits ``what`` (the job), or the attempt is over (``False``)."""
+
+        def condition() -> Job | bool | None:
+            job = self.present
+            if job is None:
+                return False
+            return job if job.awaiting is what else None
+
+        return condition
+
+    async def _work(self, worker: Worker, step: StepIndex) -> Digest:
+        reply = await worker.ask(TraceRoot(step, self.run))
+        if not isinstance(reply, TraceRooted):
+            raise TypeError(f"the worker answered {type(reply).__name__}")
+        return work_digest(self._verifier.party, reply.root)
+
+    def _head(self, marks: int) -> RunHead:
+        terms = self._job.terms
+        root = run_root(self.run.roots[:marks], terms.cadence, terms.steps)
+        return RunHead(self._job.id, Count(marks), root)
+
+    def _salt(self) -> Digest:
+        """A secret that only this identity can make, the same after a restart."""
+        key: SigningKey = self._verifier.context.identity.signing_key
+        about = self._job.id + int(self._job.attempt).to_bytes(8, "big")
+        return sha256(key.sign(Domain.VERDICT, about))
+
+    async def _report(self, step: int, loss: float | None, activity: str = "re-executing") -> None:
+        began, first = self._began
+        if first == 0:
+            self._began = (self._loop.time(), step)
+        elapsed = self._loop.time() - began
+        rate = (step - first) / elapsed if first and elapsed > 0 else 0.0
+        await self._verifier.report(self._job.id, step, loss, rate, activity)

@@ -1,0 +1,1 @@
+"""The whistleblower: looks again at what verifiers vouched for."""

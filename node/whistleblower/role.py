@@ -1,0 +1,130 @@
+"""The whistleblower role.
+
+When a run is finished, whatever the verifiers say of it, it executes some intervals between
+stored states again, chosen at random, and challenges the run at the first mark that differs.
+Whoever vouched for that run without looking falls with it. A stored state that does not
+have its committed root, or cannot be had, is no evidence against anyone: *cannot tell*.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from functools import partial
+
+from identic.node.config import WhistleblowerSection
+from identic.node.participant.base import Participant
+from identic.node.participant.play import play
+from identic.node.participant.runs import RunStore, assignment, float_of
+from identic.node.role import Context, Role
+from identic.node.worker.frames import MarkDone, OwnRun, StoredState, Train
+from identic.node.worker.handle import Worker
+from identic.proofs.runlog import run_root
+from identic.protocol.commitments import RunHead
+from identic.protocol.errors import ProtocolError
+from identic.protocol.ids import Count
+from identic.protocol.job.messages import Challenge, DisputeId
+from identic.protocol.job.state import Job
+
+
+def make(context: Context) -> Role:
+    """Make the role."""
+    return Whistleblower(context)
+
+
+class Whistleblower(Participant):
+    """Audits finished runs."""
+
+    name = "whistleblower"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.settings = context.config.whistleblower or WhistleblowerSection()
+        self.runs = RunStore(context, self.name)
+        self._audited = 0
+        self._alarms = 0
+
+    def status(self) -> Mapping[str, str]:
+        """What the role is at, and what it found."""
+        found = {"audited": f"{self._audited} intervals", "cannot tell": str(self._alarms)}
+        return {**super().status(), **found}
+
+    def react(self) -> None:
+        """Audit finished runs of others, and play own disputes."""
+        for job in self.replica.jobs.values():
+            involved = self.party in (job.solver, job.terms.submitter) or job.seat(self.party)
+            if job.finish is not None and not job.phase.over and not involved:
+                self.begin(("audit", job.id, job.attempt), partial(self._audit, job))
+        for case in self.replica.disputes.values():
+            if not case.over and case.opened.challenger == self.party:
+                job = self.replica.jobs[case.job]
+                self.begin(("play", case.id), partial(self._play, job, case.id))
+
+    async def _audit(self, job: Job) -> None:
+        """Execute some intervals again; the first difference is challenged."""
+        await self.fetch_job(job)
+        intervals = self._chosen(job)
+        async with Worker(assignment(self.context, job)) as worker:
+            for start, last in intervals:
+                try:
+                    differs = await self._interval(worker, job, start, last)
+                except ProtocolError as error:
+                    self._alarms += 1
+                    self.log.warning(
+                        "cannot tell: a stored state is not the committed one",
+                        job=job.id.name,
+                        mark=int(start.mark),
+                        got=error.got,
+                        want=error.want,
+                    )
+                    continue
+                self._audited += 1
+                if differs is not None:
+                    await self._challenge(job, start, differs)
+                    return
+        self.log.info("nothing found", job=job.id.name, intervals=len(intervals))
+
+    def _chosen(self, job: Job) -> list[tuple[StoredState, int]]:
+        """Stored states to start from, with the mark to stop at; in random order."""
+        states = [StoredState(Count(0), job.artifacts.state)]
+        states += [StoredState(s.mark, s.blob) for s in job.stored]
+        states.sort(key=lambda s: s.mark)
+        ends = [int(s.mark) for s in states[1:]] + [job.terms.last_mark]
+        intervals = [pair for pair in zip(states, ends, strict=True) if pair[0].mark < pair[1]]
+        secrets.SystemRandom().shuffle(intervals)
+        return intervals[: self.settings.intervals or len(intervals)]
+
+    async def _interval(
+        self, worker: Worker, job: Job, start: StoredState, last: int
+    ) -> MarkDone | None:
+        """Execute one interval; returns the first mark that differs from the commitment."""
+        await self.fetch(start.blob)
+        claimed = job.marks[start.mark].state_root
+        found: MarkDone | None = None
+        async for reply in worker.train(Train(start.mark, start.blob, claimed, Count(last))):
+            if isinstance(reply, MarkDone) and found is None:
+                await self.report(
+                    job.id, int(reply.mark.step), float_of(reply.mark.loss), 0.0, "auditing"
+                )
+                if reply.mark.state_root != job.marks[reply.index].state_root:
+                    found = reply
+        return found
+
+    async def _challenge(self, job: Job, start: StoredState, differs: MarkDone) -> None:
+        """Challenge with the solver's own marks up to the difference: those are agreed."""
+        mark = int(differs.index)
+        claimed = tuple(m.state_root for m in job.marks[:mark])
+        roots = (*claimed, differs.mark.state_root)
+        initial = StoredState(Count(0), job.artifacts.state)
+        self.runs.save(
+            job, OwnRun(roots, tuple({initial.mark: initial, start.mark: start}.values()))
+        )
+        head = RunHead(job.id, Count(mark + 1), run_root(roots, job.terms.cadence, job.terms.steps))
+        self.log.warning("run differs", job=job.id.name, mark=mark)
+        present = self.replica.jobs[job.id]
+        if present.solver is not None and present.attempt == job.attempt:
+            await self.try_to_say(Challenge(job.id, job.attempt, present.solver, head))
+
+    async def _play(self, job: Job, dispute: DisputeId) -> None:
+        """Play a dispute with what the audit computed."""
+        await play(self, job, dispute, self.runs.load(job))
