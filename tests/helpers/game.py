@@ -34,6 +34,8 @@ from identic.protocol.hashing import sha256
 from identic.protocol.ids import Count, Credits, Digest, Millis, PartyId, Unsigned
 from identic.protocol.job.entries import Verdicts
 from identic.protocol.job.terms import Clocks, JobTerms, Prices, job_id
+from identic.protocol.ops.base import Call
+from identic.protocol.ops.folds import Fold, Nested
 from identic.protocol.program.codec import program_digest
 from identic.protocol.program.plan import StepPlan
 from tests.helpers.execution import MemoryExecution
@@ -193,6 +195,33 @@ def judged(game: Game, outcome: Outcome) -> Dispute:
                 raise IllegalMove(bad.rule, got=bad.got, want=bad.want)
             state, _ = step(state, Judged(state.now, judgement.finding))
     return state
+
+
+def most_rounds(setup: Setup) -> int:
+    """A bound on the rounds of any game: the depth of every level it can pass."""
+
+    def depth(leaves: int) -> int:
+        rounds, block = 1, 1
+        while -(-leaves // block) + 1 > setup.width:
+            block *= setup.width
+            rounds += 1
+        return rounds
+
+    plan = setup.plan
+    results = [depth(plan.type(v).chunks) for v in range(plan.values) if plan.call(v)]
+    folds = 1 + max(_nesting(planned.call) for planned in plan.calls)
+    below = max(depth(1 + len(plan.outputs)), max(results) + 1 + folds)
+    return depth(setup.marks) + 1 + depth(plan.values) + below
+
+
+def _nesting(call: Call) -> int:
+    """How deep the folds of a result nest."""
+
+    def depth(fold: Fold) -> int:
+        entries = (fold.entry(i) for i in range(fold.length))
+        return 1 + max((depth(e.fold) for e in entries if isinstance(e, Nested)), default=0)
+
+    return depth(call.op.fold(call, 0)) if call.output.elements else 0
 
 
 def check_end(game: Game) -> None:
