@@ -36,7 +36,7 @@ def test_msg_1__a_message_counts_in_its_own_network_only(
     Replica(hub.party, blobs).apply(0, entry)
     with pytest.raises(ProtocolError) as refusal:
         Replica(other.party, blobs).apply(0, entry)
-    assert refusal.value.rule == "MSG-1"
+    assert refusal.value.code is Code.MISMATCH
 
 
 @settings(deadline=None)
