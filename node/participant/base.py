@@ -12,8 +12,11 @@ import secrets
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from typing import Any, TypeVar
 
+from identic.node.coordinator.mirror import Mirror
+
+from identic.node.coordinator.programs import Programs
 from identic.node.logging import get_logger
-from identic.node.participant.replica import Replica, program_of
+from identic.node.participant.replica import program_of
 from identic.node.role import Context
 from identic.node.views import Progress
 from identic.proofs.signatures import sign
@@ -24,6 +27,7 @@ from identic.protocol.ids import Digest, JobId, PartyId, Unsigned
 from identic.protocol.job.entries import LogHead
 from identic.protocol.job.messages import Message, SignedMessage, Statement
 from identic.protocol.job.state import Job
+from identic.protocol.program.validate import Limits
 
 T = TypeVar("T")
 
@@ -52,7 +56,7 @@ class Participant:
         self.remote = context.remote
         self.party: PartyId = context.identity.party
         self.network: PartyId = self.remote.connection.peer.party
-        self.replica = Replica(self.network, context.blobs)
+        self.mirror = Mirror(self.network, Programs(context.blobs, Limits()).plan)
         self.log = get_logger(self.name)
         self._grown = asyncio.Condition()
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
@@ -68,15 +72,15 @@ class Participant:
     async def run(self) -> None:
         """Follow the log until cancelled."""
         head = decode(LogHead, (await self.remote.log.head()).head).size
-        async for index, entry in self.remote.log.follow(0, self._on_break):
+        async for _, entry in self.remote.log.follow(0, self._on_break):
             program = program_of(entry)
             if program is not None:
                 await self.fetch(program)
             async with self._grown:
-                self.replica.apply(index, entry)
+                self.mirror.take(entry)
                 self._grown.notify_all()
             self._raise_failed()
-            if self.replica.size >= head:
+            if self.mirror.size >= head:
                 self.react()
 
     def _on_break(self, error: LocalError) -> None:
@@ -92,7 +96,7 @@ class Participant:
     def status(self) -> Mapping[str, str]:
         """What the role is at."""
         at_work = ", ".join(str(key) for key in self._tasks) or "nothing"
-        return {"log": f"{self.replica.size} entries", "at work on": at_work}
+        return {"log": f"{self.mirror.size} entries", "at work on": at_work}
 
     def react(self) -> None:
         """Start what is to be done now; called after each new entry."""

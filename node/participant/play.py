@@ -50,7 +50,7 @@ async def play(
 
 def _news(party: Participant, dispute: DisputeId, seen: int) -> Case | None:
     """The dispute once it has more moves than ``seen``, or a ruling."""
-    case = party.replica.disputes.get(dispute)
+    case = party.mirror.board.cases.get(dispute)
     return case if case is not None and (case.over or len(case.moves) > seen) else None
 
 

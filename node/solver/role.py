@@ -70,23 +70,25 @@ class Solver(Participant):
 
     def react(self) -> None:
         """Take open jobs, go on with held ones, defend disputed ones."""
-        for job in self.replica.jobs.values():
+        for job in self.mirror.board.jobs.values():
             held = job.solver == self.party
             if job.phase is Phase.OPEN and self._wanted(job):
                 self.begin(("accept", job.id, job.attempt), partial(self._accept, job))
             if held and job.awaiting is Awaiting.MARKS:
                 self.begin(("train", job.id, job.attempt), partial(self._train, job))
-        for case in self.replica.disputes.values():
+        for case in self.mirror.board.cases.values():
             if case.opened.defender == self.party and not case.over:
-                job = self.replica.jobs[case.job]
+                job = self.mirror.board.jobs[case.job]
                 self.begin(("defend", case.id), partial(self._defend, job, case.id))
 
     def _wanted(self, job: Job) -> bool:
         """Whether this node may take a job and has room for it."""
-        held = sum(j.solver == self.party and not j.phase.over for j in self.replica.jobs.values())
+        held = sum(
+            j.solver == self.party and not j.phase.over for j in self.mirror.board.jobs.values()
+        )
         room = self.settings is not None and held < self.settings.max_jobs
         own = job.terms.submitter == self.party or self.party in job.barred
-        affordable = self.replica.board.ledger.balance(self.party) >= job.terms.prices.solver_bond
+        affordable = self.mirror.board.ledger.balance(self.party) >= job.terms.prices.solver_bond
         staked = self.settings is not None and job.terms.prices.solver_bond <= self.settings.stake
         return room and affordable and staked and not own
 

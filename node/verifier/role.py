@@ -67,14 +67,14 @@ class Verifier(Participant):
 
     def react(self) -> None:
         """Enrol, take up the jobs drawn for, and play own disputes."""
-        if self.party not in self.replica.board.enrolled:
+        if self.party not in self.mirror.board.enrolled:
             self.begin("enrol", self._enrol)
-        for job in self.replica.jobs.values():
+        for job in self.mirror.board.jobs.values():
             if not job.phase.over and job.seat(self.party) is not None:
                 self.begin(("verify", job.id, job.attempt), partial(self._verify, job))
-        for case in self.replica.disputes.values():
+        for case in self.mirror.board.cases.values():
             if not case.over and self.party in (case.opened.challenger, case.opened.defender):
-                job = self.replica.jobs[case.job]
+                job = self.mirror.board.jobs[case.job]
                 self.begin(("play", case.id), partial(self._play, job, case.id))
 
     async def _enrol(self) -> None:
@@ -106,7 +106,7 @@ class Check:
     @property
     def present(self) -> Job | None:
         """The job as it is now, or nothing when this attempt is over."""
-        job = self._verifier.replica.jobs[JobId(self._job.id)]
+        job = self._verifier.mirror.board.jobs[JobId(self._job.id)]
         over = job.phase.over or job.attempt != self._job.attempt
         return None if over else job
 

@@ -51,13 +51,13 @@ class Whistleblower(Participant):
 
     def react(self) -> None:
         """Audit finished runs of others, and play own disputes."""
-        for job in self.replica.jobs.values():
+        for job in self.mirror.board.jobs.values():
             involved = self.party in (job.solver, job.terms.submitter) or job.seat(self.party)
             if job.finish is not None and not job.phase.over and not involved:
                 self.begin(("audit", job.id, job.attempt), partial(self._audit, job))
-        for case in self.replica.disputes.values():
+        for case in self.mirror.board.cases.values():
             if not case.over and case.opened.challenger == self.party:
-                job = self.replica.jobs[case.job]
+                job = self.mirror.board.jobs[case.job]
                 self.begin(("play", case.id), partial(self._play, job, case.id))
 
     async def _audit(self, job: Job) -> None:
@@ -121,7 +121,7 @@ class Whistleblower(Participant):
         )
         head = RunHead(job.id, Count(mark + 1), run_root(roots, job.terms.cadence, job.terms.steps))
         self.log.warning("run differs", job=job.id.name, mark=mark)
-        present = self.replica.jobs[job.id]
+        present = self.mirror.board.jobs[job.id]
         if present.solver is not None and present.attempt == job.attempt:
             await self.try_to_say(Challenge(job.id, job.attempt, present.solver, head))
 
