@@ -12,11 +12,10 @@ import secrets
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from typing import Any, TypeVar
 
-from identic.node.coordinator.mirror import Mirror
-
 from identic.node.coordinator.programs import Programs
 from identic.node.logging import get_logger
-from identic.node.participant.replica import program_of
+from identic.node.mirror import Mirror
+from identic.node.participant.cases import program_of
 from identic.node.role import Context
 from identic.node.views import Progress
 from identic.proofs.signatures import sign

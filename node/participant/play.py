@@ -7,7 +7,7 @@ from functools import partial
 from identic.node.coordinator.cases import Case
 from identic.node.execution.forced import ForcedError
 from identic.node.participant.base import Participant
-from identic.node.participant.replica import record_of, side_of
+from identic.node.participant.cases import record_of, side_of
 from identic.node.participant.runs import assignment
 from identic.node.worker.frames import Answer, Answered, ChosenMove, OwnRun
 from identic.node.worker.handle import Worker

@@ -1,4 +1,4 @@
-"""What a party reads from its mirror of the board (``node/coordinator/mirror.py``).
+"""What a party reads from its mirror of the board (``node/mirror.py``).
 
 The coordinator is not asked how a job stands. Every party applies the same entries with the
 same function, referee included, and so notices a coordinator that breaks the rules.
