@@ -72,8 +72,7 @@ def trace(
 
     # The tracer knows inputs by identity, so each must be a tensor of its own.
     own = [x.detach().clone(memory_format=torch.contiguous_format) for x in inputs]
-    with warnings.catch_warnings(), fx_traceback.preserve_node_meta(), math_attention():
-        warnings.simplefilter("ignore")
+    with fx_traceback.preserve_node_meta(), math_attention():
         first = make_fx(
             seeded,
             decomposition_table={**randomness.table(), aten.native_batch_norm.default: _batch_norm},
@@ -94,8 +93,10 @@ def trace(
 @contextmanager
 def math_attention() -> Iterator[None]:
     """Attention as plain matrix products, and no kernels of other libraries."""
-    with sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
-        yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
+            yield
 
 
 def _batch_norm(

@@ -20,8 +20,8 @@ from identic.protocol.arithmetic.philox import bounded, philox4x32
 from identic.protocol.dtypes import DType
 from identic.protocol.ops import TABLE
 from identic.protocol.ops.base import Call
-from identic.protocol.program.plan import Source, StepPlan
 from identic.protocol.program.context import context
+from identic.protocol.program.plan import Source, StepPlan
 from identic.protocol.program.unroll import unroll
 
 Tensor = torch.Tensor
@@ -40,7 +40,9 @@ class TorchBackend:
 
     name = "torch"
 
-    def __init__(self, real: torch.dtype = torch.float32, exact: Mapping[int, float] | None = None) -> None:
+    def __init__(
+        self, real: torch.dtype = torch.float32, exact: Mapping[int, float] | None = None
+    ) -> None:
         self.real = real
         self.exact = exact or {}
 
@@ -70,7 +72,9 @@ class TorchBackend:
             if call.output.dtype is DType.FLOAT32:
                 value = float(np.array([word], np.uint32).view(np.float32)[0])
                 return torch.full(shape, self.exact.get(word, value), dtype=dtype)
-            return torch.full(shape, call.output.dtype.signed(call.output.dtype.pattern(word)), dtype=dtype)
+            return torch.full(
+                shape, call.output.dtype.signed(call.output.dtype.pattern(word)), dtype=dtype
+            )
         if name == "pad":
             word = call.integer("value")
             fill = float(np.array([word], np.uint32).view(np.float32)[0])
@@ -104,7 +108,9 @@ def _random_index(call: Call, x: Sequence[Tensor]) -> Tensor:
 def _shuffled_index(call: Call, x: Sequence[Tensor]) -> Tensor:
     c, count, bound = x[0].tolist(), call.integer("count"), call.integer("bound")
     first = (c[4] * call.integer("shards") + c[5]) * count
-    rows = [permute((c[0], c[1]), p // bound, bound, p % bound) for p in range(first, first + count)]
+    rows = [
+        permute((c[0], c[1]), p // bound, bound, p % bound) for p in range(first, first + count)
+    ]
     return torch.tensor(rows)
 
 
@@ -144,7 +150,12 @@ _RULES: dict[str, Callable[[Call, Sequence[Tensor]], Tensor]] = {
 
 
 def run_plan(
-    plan: StepPlan, backend: TorchBackend, state: Sequence[Array], data: Sequence[Array], seed: int, step: int
+    plan: StepPlan,
+    backend: TorchBackend,
+    state: Sequence[Array],
+    data: Sequence[Array],
+    seed: int,
+    step: int,
 ) -> list[Tensor]:
     """Every value of one step, in the order of the plan."""
     values = []

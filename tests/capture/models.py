@@ -53,7 +53,10 @@ class GPT(nn.Module):
         self.n1, self.n2, self.n3 = nn.LayerNorm(C), nn.LayerNorm(C), nn.LayerNorm(C)
         self.attention = Attention(C, 2, p)
         self.mlp = nn.Sequential(
-            nn.Linear(C, 4 * C), nn.GELU(approximate=approximate), nn.Linear(4 * C, C), nn.Dropout(p)
+            nn.Linear(C, 4 * C),
+            nn.GELU(approximate=approximate),
+            nn.Linear(4 * C, C),
+            nn.Dropout(p),
         )
         self.head = nn.Linear(C, V, bias=False)
         if tied:
@@ -88,7 +91,9 @@ class Llama(nn.Module):
         self.v, self.o = nn.Linear(C, 8, bias=False), nn.Linear(C, C, bias=False)
         self.up, self.gate = nn.Linear(C, 24, bias=False), nn.Linear(C, 24, bias=False)
         self.down, self.head = nn.Linear(24, C, bias=False), nn.Linear(C, 32, bias=False)
-        angles = torch.outer(torch.arange(T).float(), 10000.0 ** (-torch.arange(0, 8, 2).float() / 8))
+        angles = torch.outer(
+            torch.arange(T).float(), 10000.0 ** (-torch.arange(0, 8, 2).float() / 8)
+        )
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", angles.sin(), persistent=False)
 
@@ -128,7 +133,7 @@ class Recurrent(nn.Module):
     def __init__(self, kind: str = "LSTM") -> None:
         super().__init__()
         self.tokens = nn.Embedding(32, 8)
-        self.cells = getattr(nn, kind)(8, 12, 2, batch_first=True)
+        self.cells = getattr(nn, kind)(8, 12, batch_first=True)
         self.head = nn.Linear(12, 32)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -141,7 +146,9 @@ class Encoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.tokens, self.head = nn.Embedding(32, 16), nn.Linear(16, 32)
-        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, activation="gelu", batch_first=True)
+        layer = nn.TransformerEncoderLayer(
+            16, 2, 32, dropout=0.0, activation="gelu", batch_first=True
+        )
         self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -178,6 +185,9 @@ def next_token(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
 
+_ADAMW = AdamW(lr=1e-2, weight_decay=0.1)
+
+
 @dataclass(frozen=True)
 class Case:
     """One captured job."""
@@ -185,7 +195,7 @@ class Case:
     make: Callable[[], nn.Module]
     loss: Callable[..., Tensor]
     tokens: bool = False
-    optimizer: AdamW | SGD = AdamW(lr=1e-2, weight_decay=0.1)
+    optimizer: AdamW | SGD = _ADAMW
     clip: float | None = None
     shards: int = 1
 
@@ -212,8 +222,9 @@ class Case:
 
 
 def _smooth(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    weights = torch.tensor([1.0, 2.0, 0.5, 1.0, 1.5])
-    return F.cross_entropy(model(x), y, weight=weights, label_smoothing=0.1, ignore_index=2)
+    scores = model(x)
+    weights = torch.tensor([1.0, 2.0, 0.5, 1.0, 1.5]).to(scores.dtype)
+    return F.cross_entropy(scores, y, weight=weights, label_smoothing=0.1, ignore_index=2)
 
 
 def _several(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -260,12 +271,23 @@ def _in_place(x: Tensor) -> Tensor:
 
 def _norms(x: Tensor) -> Tensor:
     y = F.normalize(x, dim=1) + x.norm() + F.group_norm(x, 4) + x.sum(0) + x.mean((0, 1))
-    return y + (x - x.mean(0)) / (x.std(0) + 1) + x.amin(1, keepdim=True) + x.view(-1, 4, 4).sum((0, 2)).repeat(4)
+    return (
+        y
+        + (x - x.mean(0)) / (x.std(0) + 1)
+        + x.amin(1, keepdim=True)
+        + x.view(-1, 4, 4).sum((0, 2)).repeat(4)
+    )
+
+
+def _noise(x: Tensor) -> Tensor:
+    return x + 0.1 * torch.randn_like(x) + torch.rand(16)
 
 
 CASES: dict[str, Case] = {
     "mlp": Case(MLP, classify, optimizer=SGD(lr=0.1)),
-    "mlp_momentum": Case(MLP, classify, optimizer=SGD(lr=0.1, momentum=0.9, weight_decay=0.01), clip=0.1),
+    "mlp_momentum": Case(
+        MLP, classify, optimizer=SGD(lr=0.1, momentum=0.9, weight_decay=0.01), clip=0.1
+    ),
     "mlp_shards": Case(MLP, classify, shards=4, clip=1.0),
     "frozen": Case(frozen, classify),
     "batch_norm": Case(BatchNormed, classify, shards=2),
@@ -288,6 +310,6 @@ CASES: dict[str, Case] = {
 RANDOM: dict[str, Case] = {
     "mlp_dropout": Case(lambda: MLP(p=0.5), classify),
     "gpt_dropout": Case(lambda: GPT(p=0.1), next_token, tokens=True, shards=2),
-    "noise": Case(with_functions([lambda x: x + 0.1 * torch.randn_like(x) + torch.rand(16)]), classify),
+    "noise": Case(with_functions([_noise]), classify),
 }
 """Jobs that draw random numbers."""
