@@ -1,0 +1,149 @@
+"""Makes the golden vectors of the operators, ``ops/<operator>.json``; checks all vectors.
+
+``python -m tests.vectors.generate`` writes the files; with ``--check`` it compares every file,
+``arithmetic.json`` too, and writes nothing. The format stands in README.md beside this file.
+
+The results come from the operators' folds, one primitive step at a time: from the definition
+that the referee follows, not from a kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from identic.protocol.arithmetic import uniform24
+from identic.protocol.dtypes import DType
+from identic.protocol.ops import KERNEL_SET, TABLE
+from identic.protocol.ops.base import Call
+from identic.protocol.ops.evaluate import element
+from identic.protocol.ops.primitives import random_words
+from identic.protocol.program.types import Attribute
+from identic.protocol.tensors import TensorType
+from tests.helpers.calls import BUILDERS, Case, Maker, case
+from tests.vectors import arithmetic
+
+FOLDER = Path(__file__).parent / "ops"
+CASES = 10
+MOST_WORDS = 300
+
+F, I64, I32 = DType.FLOAT32, DType.INT64, DType.INT32
+
+LONG: dict[str, list[tuple[DType, tuple[int, ...]]]] = {
+    "sum_last": [(F, (2, 4200))],
+    "sum_first": [(F, (600, 2))],
+    "amax": [(F, (2, 1100))],
+    "argmax": [(F, (2, 1100))],
+    "matmul": [(F, (2, 4400)), (F, (4400, 1))],
+}
+"""Operands beyond the borders of the accumulation rules, given as uniform numbers."""
+
+KEY = (0x243F6A88, 0x85A308D3)
+"""Key of the uniform operands."""
+
+
+def uniform_words(stream: int, count: int) -> list[int]:
+    """Element ``i`` is the uniform of NUM-17 for ``KEY``, the stream and shard 0."""
+    return [uniform24(random_words(KEY, 0, stream, i // 4)[i % 4]) for i in range(count)]
+
+
+def long_case(name: str) -> Case:
+    """The long case of an operator."""
+    kinds = [TensorType.of(*kind) for kind in LONG[name]]
+    inputs = [uniform_words(i, kind.elements) for i, kind in enumerate(kinds)]
+    return case(name, kinds, inputs)
+
+
+def short_cases(name: str) -> list[Case]:
+    """Random cases of few words, the same ones always, some with a result."""
+    found: list[Case] = []
+    seed = 0
+    while len(found) < CASES:
+        made = BUILDERS[name](Maker(seed))
+        seed += 1
+        words = sum(len(w) for w in made.inputs) + made.call.output.elements
+        if words <= MOST_WORDS and (made.call.output.elements or seed % 5 == 0):
+            found.append(made)
+    return found
+
+
+def _words(dtype: DType, words: list[int]) -> list[str]:
+    return [f"{w:0{2 * dtype.size}x}" for w in words]
+
+
+def _tensor(kind: TensorType, **content: Any) -> dict[str, Any]:
+    return {"dtype": kind.dtype.label, "shape": [int(n) for n in kind.shape], **content}
+
+
+def _row(made: Case, *, long: bool) -> dict[str, Any]:
+    call = made.call
+    result = [element(call, i, made.read) for i in range(call.output.elements)]
+    inputs = [
+        _tensor(kind, uniform=number)
+        if long
+        else _tensor(kind, words=_words(kind.dtype, made.inputs[number]))
+        for number, kind in enumerate(call.inputs)
+    ]
+    return {
+        "attributes": {a.name: [int(v) for v in a.values] for a in call.attributes},
+        "inputs": inputs,
+        "output": _tensor(call.output, words=_words(call.output.dtype, result)),
+    }
+
+
+def table(name: str) -> dict[str, Any]:
+    """The content of one operator's file."""
+    rows = [_row(made, long=False) for made in short_cases(name)]
+    if name in LONG:
+        rows.append(_row(long_case(name), long=True))
+    return {"kernel_set": KERNEL_SET, "op": name, "cases": rows}
+
+
+def text(name: str) -> str:
+    """The text of one operator's file: a list of words or numbers takes one line."""
+    made = json.dumps(table(name), indent=1)
+    return re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda m: f"[{' '.join(m[1].split())}]", made) + "\n"
+
+
+def path(name: str) -> Path:
+    """The file of an operator."""
+    return FOLDER / f"{name}.json"
+
+
+def parse(row: dict[str, Any], name: str) -> tuple[Call, list[list[int]], list[int]]:
+    """Call, words of the inputs and words of the result of one stored case."""
+    kinds, inputs = [], []
+    for tensor in row["inputs"]:
+        kind = TensorType.of(DType.from_label(tensor["dtype"]), tensor["shape"])
+        kinds.append(kind)
+        if "uniform" in tensor:
+            inputs.append(uniform_words(tensor["uniform"], kind.elements))
+        else:
+            inputs.append([int(w, 16) for w in tensor["words"]])
+    attributes = tuple(Attribute(k, tuple(v)) for k, v in row["attributes"].items())
+    call = TABLE[name].call(tuple(kinds), attributes)
+    return call, inputs, [int(w, 16) for w in row["output"]["words"]]
+
+
+def main() -> int:
+    """Write the files, or compare them with ``--check``; 1 when one differs."""
+    check = "--check" in sys.argv[1:]
+    stale = [] if not check or arithmetic.PATH.read_text() == arithmetic.text() else ["arithmetic"]
+    for name in sorted(TABLE):
+        made = text(name)
+        if not check:
+            path(name).write_text(made)
+        elif not path(name).exists() or path(name).read_text() != made:
+            stale.append(f"ops/{name}")
+    extra = {p.stem for p in FOLDER.glob("*.json")} - set(TABLE)
+    stale += sorted(f"ops/{name} (no such operator)" for name in extra)
+    for name in stale:
+        sys.stdout.write(f"differs: {name}.json\n")
+    return int(bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
