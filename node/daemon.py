@@ -196,6 +196,8 @@ class Daemon:
         blobs = Blobs(folder / "blobs", int(config.limits.disk_bytes))
         handlers = Handlers(blobs=blobs if config.coordinator is not None else None)
         metrics = Metrics()
+        metrics.log_entries.set_function(storage.size)
+        metrics.blob_bytes.set_function(lambda: blobs.used_bytes)
         self._serve_metrics(metrics, exits)
         services = COORDINATOR_SERVICES if "coordinator" in config.roles else NODE_SERVICES
         self.server = await Server.start(

@@ -14,6 +14,9 @@ MAX_SIGNED_BYTES: Final = 4 << 20
 MIN_PING_MS: Final = 1_000
 """Pings that come faster than this are held against a client; the server's tolerance."""
 
+MAX_CALLS: Final = 256
+"""Calls at the same time over one connection, watchers included; further ones wait."""
+
 Option = tuple[str, int | str]
 
 

@@ -25,6 +25,7 @@ from identic.node.rpc.guard import Guard
 from identic.node.rpc.handlers import Handlers
 from identic.node.rpc.options import (
     DEFAULT_KEEPALIVE,
+    MAX_CALLS,
     MIN_PING_MS,
     Keepalive,
     common_options,
@@ -110,6 +111,7 @@ class Server:
             options=[
                 *common_options(keepalive),
                 ("grpc.so_reuseport", 0),
+                ("grpc.max_concurrent_streams", MAX_CALLS),
                 ("grpc.http2.min_recv_ping_interval_without_data_ms", MIN_PING_MS),
                 ("grpc.http2.max_ping_strikes", 0),
             ],

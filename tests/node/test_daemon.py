@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from identic.node.config import Config, write_example
+from identic.node.config import Config, MetricsSection, write_example
 from identic.node.daemon import Daemon
 from identic.node.identity import Identity
 from identic.node.role import Context
@@ -94,6 +95,22 @@ async def test_a_failing_role_is_shown_and_started_again(tmp_path: Path) -> None
         (config.data_path / "fail").unlink()
         status = await until(daemon, RoleState.RUNNING, 1)
         assert "the file is there" in status.roles[0].last_error
+
+
+async def test_metrics_are_served(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    config = configured(tmp_path)
+    served = config.model_copy(update={"metrics": MetricsSection(listen=f"127.0.0.1:{port}")})
+    async with Daemon(served, {"coordinator": IdleRole}) as daemon:
+        await until(daemon, RoleState.RUNNING, 0)
+        daemon.context.blobs.put(b"12345")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /metrics HTTP/1.0\r\n\r\n")
+        text = (await reader.read()).decode()
+        writer.close()
+        assert "identic_blob_bytes 5.0" in text
+        assert 'method="/identic.v1.NodeService/Status",status="OK"' in text
 
 
 async def test_a_second_instance_is_refused(tmp_path: Path) -> None:

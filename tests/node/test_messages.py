@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from identic.node.blobs import Blobs
+from identic.node.coordinator.board import Board, apply
 from identic.node.identity import Identity
-from identic.node.participant.replica import Replica
 from identic.node.rpc.client import ATTEMPTS, Unreachable
 from identic.node.rpc.gen.v1 import log_service_pb2, log_service_pb2_grpc
 from identic.node.rpc.remote import Remote
@@ -20,23 +18,36 @@ from identic.node.views import Progress, SignedHead
 from identic.proofs.envelope import check_seal, seal
 from identic.protocol.encoding import decode, encode
 from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.hashing import EMPTY_ROOT
 from identic.protocol.ids import Count, Digest, Millis, PartyId
 from identic.protocol.job.entries import LogEntry
 from identic.protocol.job.messages import Enrol, SignedMessage
+from identic.protocol.program.plan import StepPlan
 from tests.node.conftest import MemoryLog, Site
 
 
-def test_msg_1__a_message_counts_in_its_own_network_only(
-    tmp_path: Path, identities: list[Identity]
-) -> None:
+def no_plan(blob: Digest, program: Digest) -> StepPlan:
+    """Stand in for the store of programs, which no message here asks."""
+    raise AssertionError(blob, program)
+
+
+def test_msg_1__a_message_counts_in_its_own_network_only(identities: list[Identity]) -> None:
     hub, ada, other = identities
     signed = seal(ada.signing_key, hub.party, 7, Enrol())
-    entry = encode(LogEntry(Count(0), Millis(1), signed))
-    blobs = Blobs(tmp_path, 1 << 20)
-    Replica(hub.party, blobs).apply(0, entry)
+    entry = LogEntry(Count(0), Millis(1), signed)
+    apply(Board(hub.party), entry, EMPTY_ROOT, no_plan)
     with pytest.raises(ProtocolError) as refusal:
-        Replica(other.party, blobs).apply(0, entry)
-    assert refusal.value.code is Code.MISMATCH
+        apply(Board(other.party), entry, EMPTY_ROOT, no_plan)
+    assert (refusal.value.rule, refusal.value.code) == ("MSG-1", Code.MISMATCH)
+
+
+def test_msg_2__the_log_takes_no_message_of_another_signer(identities: list[Identity]) -> None:
+    hub, ada, other = identities
+    honest = seal(ada.signing_key, hub.party, 7, Enrol())
+    forged = SignedMessage(honest.message, seal(other.signing_key, hub.party, 7, Enrol()).signature)
+    with pytest.raises(ProtocolError) as refusal:
+        apply(Board(hub.party), LogEntry(Count(0), Millis(1), forged), EMPTY_ROOT, no_plan)
+    assert refusal.value.code is Code.BAD_SIGNATURE
 
 
 @settings(deadline=None)
