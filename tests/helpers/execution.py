@@ -109,6 +109,7 @@ class MemoryExecution(Openings):
         state: bytes of the initial state's tensors, the loss last.
         data: bytes of the data tensors.
         lies: what to get wrong on the way.
+        reuse: another run, to take over what follows from equal operands (for speed only).
     """
 
     def __init__(
@@ -118,11 +119,13 @@ class MemoryExecution(Openings):
         state: Sequence[bytes],
         data: Sequence[bytes],
         *lies: Lie | StateLie,
+        reuse: MemoryExecution | None = None,
     ) -> None:
         self.terms = terms
         self.plan = plan
         self.data = list(data)
         self.lies = lies
+        self.reuse = reuse
         self.states = [list(state)]
         self.values: list[list[bytes]] = []
         self.digests: list[list[Digest]] = [self._state_digests(0)]
@@ -169,14 +172,27 @@ class MemoryExecution(Openings):
         def read(number: int, element: int) -> int:
             return words[planned.inputs[number]][element]
 
-        call, out = planned.call, []
+        call, out = planned.call, self._known(step, value, planned.inputs, words)
         for element in range(call.output.elements):
             fold = call.op.fold(call, element)
             wrong = None
             if lie is not None and lie.element == element:
                 wrong = (full_path(fold, lie.path), lie.word)
-            out.append(run_lying(fold, read, call, wrong)[-1])
+            if wrong is not None or element == len(out):
+                out[element:] = [run_lying(fold, read, call, wrong)[-1], *out[element + 1 :]]
         return out
+
+    def _known(
+        self, step: int, value: int, inputs: tuple[int, ...], words: list[list[int]]
+    ) -> list[int]:
+        """Result of another run on the same operands, if there is one."""
+        if self.reuse is None:
+            return []
+        theirs = self.reuse.values[step]
+        for number in inputs:
+            if to_bytes(self.plan.type(number), words[number]) != theirs[number]:
+                return []
+        return to_words(self.plan.type(value), theirs[value])
 
     def _state_lie(self, state: int) -> StateLie | None:
         lies = (lie for lie in self.lies if isinstance(lie, StateLie))
