@@ -61,7 +61,7 @@ class Participant:
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
         self._done: set[Hashable] = set()
         self._reported: dict[JobId, float] = {}
-        self._activity = "reading the log"
+        self._fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     # ---- the role's life --------------------------------------------------------------------
 
@@ -69,8 +69,18 @@ class Participant:
         """Nothing to prepare: the log tells everything."""
 
     async def run(self) -> None:
-        """Follow the log until cancelled."""
+        """Follow the log until cancelled; an unexpected error of a task ends the role."""
+        following = asyncio.create_task(self._follow())
+        try:
+            await asyncio.wait({following, self._fault}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            following.cancel()
+        await (self._fault if self._fault.done() else following)
+
+    async def _follow(self) -> None:
         head = decode(LogHead, (await self.remote.log.head()).head).size
+        if head == 0:
+            self.react()
         async for _, entry in self.remote.log.follow(0, self._on_break):
             program = program_of(entry)
             if program is not None:
@@ -78,7 +88,6 @@ class Participant:
             async with self._grown:
                 self.mirror.take(entry)
                 self._grown.notify_all()
-            self._raise_failed()
             if self.mirror.size >= head:
                 self.react()
 
@@ -106,7 +115,14 @@ class Participant:
     def begin(self, key: Hashable, work: Work) -> None:
         """Start a task under a name, unless it runs or has been done."""
         if key not in self._tasks and key not in self._done:
-            self._tasks[key] = asyncio.create_task(self._guarded(key, work), name=str(key))
+            task = asyncio.create_task(self._guarded(key, work), name=str(key))
+            task.add_done_callback(self._ended)
+            self._tasks[key] = task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None or self._fault.done():
+            return
+        self._fault.set_exception(error)
 
     async def _guarded(self, key: Hashable, work: Work) -> None:
         """Run a task; a fault of the job ends it, one of this machine is tried again."""
@@ -129,13 +145,6 @@ class Participant:
             pause_s *= 2
         self._done.add(key)
         self._tasks.pop(key, None)
-
-    def _raise_failed(self) -> None:
-        """Let an unexpected error of a task end the role, so that the daemon shows it."""
-        for key, task in list(self._tasks.items()):
-            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-                del self._tasks[key]
-                raise error
 
     async def until(self, condition: Callable[[], T | None]) -> T:
         """Wait for entries until ``condition`` gives something other than ``None``."""

@@ -88,8 +88,10 @@ class Solver(Participant):
         )
         room = self.settings is not None and held < self.settings.max_jobs
         own = job.terms.submitter == self.party or self.party in job.barred
-        affordable = self.mirror.board.ledger.balance(self.party) >= job.terms.prices.solver_bond
-        staked = self.settings is not None and job.terms.prices.solver_bond <= self.settings.stake
+        board, bond = self.mirror.board, job.terms.prices.solver_bond
+        # A party that is new to the network is given its first money with its first statement.
+        affordable = self.party not in board.known or board.ledger.balance(self.party) >= bond
+        staked = self.settings is not None and bond <= self.settings.stake
         return room and affordable and staked and not own
 
     async def _accept(self, job: Job) -> None:
