@@ -168,10 +168,10 @@ def _answered(ask: Callable[[], Answer], output: Output) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)  # noqa: T201
         return faults.INTERRUPTED
-    except typer.Exit:
-        raise
     except Exception as error:  # noqa: BLE001 - the last resort; nothing is swallowed
         return faults.unexpected(error, output)
+    if answer.code is not None:
+        return answer.code
     return faults.YES if answer.yes else faults.NO
 
 

@@ -32,11 +32,13 @@ class Answer:
         value: the JSON object; made of what ``plain`` takes.
         screen: the same for people.
         yes: whether the answer to the question of the command is yes; the exit code.
+        code: another exit code, for an answer that is neither.
     """
 
     value: Mapping[str, Any]
     screen: Lines = ()
     yes: bool = True
+    code: int | None = None
 
 
 class Output:

@@ -1,0 +1,52 @@
+"""The folder of a finished job, complete for checking it offline.
+
+It has ``model.safetensors``, ``receipt.json``, ``disputes/*.identic``, and for audits
+``run.json`` with ``blobs/``: program, data and stored states under their digests. None of it
+is believed when it is used: a receipt is verified, a state is compared with its root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from identic.protocol.ids import Count, Digest
+from identic.protocol.job.messages import Artifacts
+from identic.protocol.job.state import Job
+
+MODEL: Final = "model.safetensors"
+RECEIPT: Final = "receipt.json"
+DISPUTES: Final = "disputes"
+PLACES: Final = "places.json"
+MAX_MODEL_BYTES: Final = 1 << 40
+MAX_RECEIPT_BYTES: Final = 1 << 30
+BLOBS: Final = "blobs"
+INDEX: Final = "run.json"
+STORE_BYTES: Final = 1 << 42
+"""Most bytes that a folder of blobs may hold."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A stored state."""
+
+    mark: Count
+    blob: Digest
+
+
+@dataclass(frozen=True)
+class RunIndex:
+    """Which blob of the folder is what; nobody signs it, so every blob is checked on use."""
+
+    artifacts: Artifacts
+    states: tuple[Kept, ...]
+    """Stored states in the order of their marks, the initial one first."""
+
+
+def index_of(job: Job) -> RunIndex:
+    """What is stored of a job's run."""
+    kept = [Kept(Count(0), job.artifacts.state)]
+    kept += [Kept(s.mark, s.blob) for s in sorted(job.stored, key=lambda s: s.mark)]
+    if job.finish is not None:
+        kept.append(Kept(Count(job.terms.last_mark), job.finish.state))
+    return RunIndex(job.artifacts, tuple(kept))

@@ -1,0 +1,362 @@
+"""``identic job check`` and ``submit``: from a Python file to a job on the board.
+
+The only commands that import torch. The user's file runs in this process; what leaves the
+machine is a program without code, numbers, and a signed posting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.executor import Executor
+from identic.node.blobs import Blobs
+from identic.node.capture.check import Comparison, check_against_eager
+from identic.node.capture.job import TrainingJob
+from identic.node.capture.loading import load_job
+from identic.node.capture.program import Captured, capture
+from identic.node.cli import machine, places, words
+from identic.node.cli.client import (
+    CardOption,
+    Client,
+    ConfigOption,
+    CoordinatorOption,
+    IdentityOption,
+    client,
+)
+from identic.node.cli.faults import Usage
+from identic.node.cli.job import follow
+from identic.node.cli.output import Answer, Output, current
+from identic.node.cli.screens.progress import Transfer
+from identic.node.execution.states import array_digest, commit_state, pack_state, pack_tensors
+from identic.node.rpc.remote import Remote
+from identic.proofs.envelope import seal
+from identic.protocol.commitments import StateHeader
+from identic.protocol.encoding import encode
+from identic.protocol.ids import Count, Credits, Digest, JobId, Millis, StepIndex, Unsigned
+from identic.protocol.job.messages import Artifacts, SubmitJob
+from identic.protocol.job.terms import (
+    KERNEL_SET,
+    MAX_CADENCE,
+    MAX_VERIFIERS,
+    VERSION,
+    Clocks,
+    JobTerms,
+    Prices,
+    check_terms,
+    job_id,
+)
+from identic.protocol.program.codec import program_digest
+from identic.protocol.program.cost import cost, peak_bytes
+from identic.protocol.program.plan import StepPlan
+from identic.protocol.program.unroll import unroll
+from identic.protocol.settlement.prices import suggest_prices
+
+TargetArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE.py[:FUNCTION]",
+        help="Python file, and the function in it that returns an identic.TrainingJob.",
+    ),
+]
+StepsOption = Annotated[
+    int | None, typer.Option("--steps", metavar="N", min=1, help="Instead of the job's own number.")
+]
+
+STORED_STATES: Final = 10
+"""States stored on the way unless --checkpoint says otherwise."""
+MOST_MARKS: Final = 2048
+LEAST_RERUN_S: Final = 120.0
+RERUN_FACTOR: Final = 8.0
+"""Allowance for a slower machine that re-executes from a stored state."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A captured job that fits torch, with what it costs."""
+
+    job: TrainingJob
+    captured: Captured
+    plan: StepPlan
+    comparison: Comparison
+    seconds: float
+    """One step on this machine."""
+
+    @property
+    def operations(self) -> int:
+        """Weighted operations of a step."""
+        return cost(self.plan).flops
+
+
+def prepare(target: str, steps: int | None, output: Output) -> Prepared:
+    """Capture a job, compare one step with torch, and measure one.
+
+    Raises:
+        CaptureError: the job cannot become a program, or the program is not the user's step.
+    """
+    job = load_job(target)
+    if steps is not None:
+        job = dataclasses.replace(job, steps=steps)
+    captured = capture(job)
+    output.say(f"captured   {captured.summary}")
+    plan = unroll(captured.program)
+    size = words.size(len(encode(captured.program)))
+    output.say(
+        f"program    {words.plural(len(plan.calls), 'operator')} a step, {size}, "
+        f"sha256 {program_digest(captured.program).short}"
+    )
+    comparison = check_against_eager(captured, job)
+    output.say(f"checked    {comparison}")
+    return Prepared(job, captured, plan, comparison, _measured(plan, captured, job.seed))
+
+
+def _measured(plan: StepPlan, captured: Captured, seed: int) -> float:
+    """Seconds of one step on this machine, after one to warm up."""
+    executor = Executor(plan, CpuBackend(machine.usable_cores()))
+    state = executor.step(captured.state, captured.data, seed, 0)
+    began = time.monotonic()
+    executor.step(state, captured.data, seed, 1)
+    return time.monotonic() - began
+
+
+def needs(prepared: Prepared, prices: Prices | None = None, verifiers: int = 2) -> str:
+    """What a run takes, in a line."""
+    steps = prepared.job.steps
+    prices = prices or suggest_prices(prepared.operations, steps)
+    escrow = prices.solver_reward + verifiers * prices.verifier_reward
+    return (
+        f"{words.size(peak_bytes(prepared.plan))} per node, about "
+        f"{words.duration(prepared.seconds)} a step on this machine, "
+        f"{words.duration(prepared.seconds * steps)}; reward {words.money(prices.solver_reward)}, "
+        f"escrow {words.money(escrow)}"
+    )
+
+
+def check(target: TargetArgument, steps: StepsOption = None) -> Answer:
+    """Capture a job and check it, without posting it.
+
+    Runs the file, captures the training step, compares one step with torch, and says what a
+    node needs. Nothing leaves this machine.
+    """
+    output = current()
+    prepared = prepare(target, steps, output)
+    return Answer(
+        _value(prepared),
+        [f"needs      {needs(prepared)}", "", f"post it:  identic job submit {target}"],
+    )
+
+
+def _value(prepared: Prepared) -> dict[str, object]:
+    summary, comparison = prepared.captured.summary, prepared.comparison
+    return {
+        "model": summary.model,
+        "parameters": summary.parameters,
+        "tensors": summary.tensors,
+        "steps": prepared.job.steps,
+        "operators": len(prepared.plan.calls),
+        "program": program_digest(prepared.captured.program),
+        "loss": comparison.loss,
+        "eager_loss": comparison.eager_loss,
+        "largest_difference": comparison.difference,
+        "memory_bytes": peak_bytes(prepared.plan),
+        "operations_per_step": prepared.operations,
+        "seconds_per_step": prepared.seconds,
+    }
+
+
+# ---- terms ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the submitter may choose; None takes the default.
+
+    Attributes:
+        verifiers: how many re-execute the run.
+        cadence: steps between two signed states.
+        checkpoint: signed states between two stored ones.
+        reward: of the solver and of each verifier, in credits.
+        move_s: clock of a dispute's move.
+        rerun_s: clock of a move that needs re-execution, and longest silence of a solver.
+        window_s: time for challenges after the last verdict.
+    """
+
+    verifiers: int = 2
+    cadence: int | None = None
+    checkpoint: int | None = None
+    reward: float | None = None
+    move_s: float = 60.0
+    rerun_s: float | None = None
+    window_s: float = 60.0
+
+
+def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
+    """The terms of a job.
+
+    Raises:
+        ProtocolError: a wish is outside the limits (JOB-1).
+    """
+    job, captured = prepared.job, prepared.captured
+    cadence = wishes.cadence or max(1, -(-job.steps // MOST_MARKS))
+    marks = -(-job.steps // cadence)
+    checkpoint = wishes.checkpoint or max(1, marks // STORED_STATES)
+    again = prepared.seconds * (checkpoint * cadence + 2) * RERUN_FACTOR
+    rerun_s = wishes.rerun_s if wishes.rerun_s is not None else max(LEAST_RERUN_S, again)
+    clocks = Clocks(*(Millis(round(s * 1000)) for s in (wishes.move_s, rerun_s, wishes.window_s)))
+    header = _start(captured, job)
+    terms = JobTerms(
+        version=Count(VERSION),
+        submitter=who.identity.party,
+        program=program_digest(captured.program),
+        initial_state=commit_state(header, captured.program.state, captured.state).root,
+        data=tuple(
+            array_digest(v, t) for v, t in zip(captured.program.data, captured.data, strict=True)
+        ),
+        seed=Unsigned(job.seed),
+        steps=Count(job.steps),
+        cadence=Count(cadence),
+        checkpoint=Count(checkpoint),
+        kernel_set=Count(KERNEL_SET),
+        verifiers=Count(wishes.verifiers),
+        prices=_prices(prepared, wishes.reward),
+        clocks=clocks,
+        nonce=Digest(secrets.token_bytes(32)),
+    )
+    check_terms(terms)
+    return terms
+
+
+def _prices(prepared: Prepared, reward: float | None) -> Prices:
+    suggested = suggest_prices(prepared.operations, prepared.job.steps)
+    if reward is None:
+        return suggested
+    value = Credits(round(reward * words.CREDIT))
+    factor = suggested.solver_bond // suggested.solver_reward
+    bond = Credits(max(1, factor * value))
+    return Prices(value, value, bond, bond, Credits(max(1, value)))
+
+
+def _start(captured: Captured, job: TrainingJob) -> StateHeader:
+    digest = program_digest(captured.program)
+    return StateHeader(digest, Unsigned(job.seed), StepIndex(0), Count(0))
+
+
+def pack(prepared: Prepared, store: Blobs) -> Artifacts:
+    """Put program, initial state and data into the local store."""
+    captured = prepared.captured
+    header = _start(captured, prepared.job)
+    return Artifacts(
+        program=store.put(encode(captured.program)),
+        state=store.put(pack_state(header, captured.state)),
+        data=tuple(store.put(pack_tensors([tensor])) for tensor in captured.data),
+    )
+
+
+# ---- posting --------------------------------------------------------------------------------
+
+
+def submit(
+    target: TargetArgument,
+    steps: StepsOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")] = False,
+    verifiers: Annotated[
+        int, typer.Option("--verifiers", min=1, max=MAX_VERIFIERS, help="Who re-execute it all.")
+    ] = 2,
+    reward: Annotated[
+        float | None,
+        typer.Option(
+            "--reward", metavar="CREDITS", min=0, help="For the solver, and each verifier."
+        ),
+    ] = None,
+    cadence: Annotated[
+        int | None,
+        typer.Option(
+            "--cadence", metavar="STEPS", min=1, max=MAX_CADENCE, help="Between signed states."
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        int | None,
+        typer.Option("--checkpoint", metavar="N", min=1, help="Signed states between stored ones."),
+    ] = None,
+    move_clock: Annotated[
+        float, typer.Option("--move-clock", metavar="SECONDS", help="For a move of a dispute.")
+    ] = 60.0,
+    rerun_clock: Annotated[
+        float | None,
+        typer.Option("--rerun-clock", metavar="SECONDS", help="For a move that re-executes."),
+    ] = None,
+    window: Annotated[
+        float, typer.Option("--window", metavar="SECONDS", help="For challenges, at the end.")
+    ] = 60.0,
+    config: ConfigOption = None,
+    coordinator: CoordinatorOption = None,
+    card: CardOption = None,
+    identity: IdentityOption = None,
+) -> Answer:
+    """Capture a job, upload it and post it.
+
+    The escrow, the solver's reward and the verifiers' together, is taken from this client's
+    balance; prices and clocks follow from the job's size unless given.
+    """
+    if min(move_clock, window, rerun_clock or window) <= 0:
+        raise Usage("a clock of no time", remedy="give seconds above 0")
+    asker, output = client(config, coordinator, card, identity), current()
+    prepared = prepare(target, steps, output)
+    wishes = Wishes(verifiers, cadence, checkpoint, reward, move_clock, rerun_clock, window)
+    terms = terms_of(prepared, asker, wishes)
+    output.say(f"needs      {needs(prepared, terms.prices, verifiers)}")
+    job = asker.run(lambda remote: post(remote, asker, prepared, terms, output))
+    line = f"job        {job.name} posted to coordinator {asker.address}"
+    if watch:
+        output.say(line)
+        output.say()
+        return follow(asker, job)
+    value = {**_value(prepared), "job": job, "name": job.name, "escrow": int(terms.escrow)}
+    return Answer(value, [line, "", f"follow it:  identic job watch {job.name}"])
+
+
+async def post(
+    remote: Remote, asker: Client, prepared: Prepared, terms: JobTerms, output: Output
+) -> JobId:
+    """Upload a job's parts, then post it; returns its id.
+
+    Raises:
+        ProtocolError: the coordinator refuses it.
+    """
+    store, job = asker.blobs, job_id(terms)
+    artifacts = pack(prepared, store)
+    parts = [artifacts.program, artifacts.state, *artifacts.data]
+    sizes = {blob: store.path(blob).stat().st_size for blob in parts}
+    with Transfer(output, "uploading", sum(sizes.values())) as transfer:
+        sent = 0
+        for blob, size in sizes.items():
+            before = sent
+            await remote.blobs.upload(
+                store,
+                blob,
+                lambda done, _, before=before: transfer.advance(before + done),  # type: ignore[misc]
+            )
+            sent += size
+    data = words.size(sum(sizes[blob] for blob in set(artifacts.data)))
+    output.say(
+        f"uploaded   state {words.size(sizes[artifacts.state])}, data {data} "
+        f"(root {terms.initial_state.short})"
+    )
+    spots = prepared.captured.notes
+    places.save(
+        places.path_of(asker.folder, job),
+        places.of_plan(prepared.plan, spots.gradient, spots.update),
+    )
+    nonce = secrets.randbits(64)
+    posting = SubmitJob(terms, artifacts)
+    signed = seal(asker.identity.signing_key, asker.card.party, nonce, posting)
+    await remote.jobs.submit(encode(signed))
+    for blob in sizes:
+        store.remove(blob)
+    return job
