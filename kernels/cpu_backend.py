@@ -15,8 +15,10 @@ import numpy as np
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array, empty, from_words, part, row_major, words
+from identic.kernels.compiled import compile_step
 from identic.kernels.random import reference as random_reference
 from identic.protocol.ops.base import Call
+from identic.protocol.program.plan import StepPlan
 
 Kernel = Callable[[Call, Sequence[Array]], Array]
 
@@ -307,3 +309,7 @@ class CpuBackend:
     def run(self, call: Call, inputs: Sequence[Array]) -> Array:
         """Result of one operator, a new row-major array."""
         return KERNELS[call.op.name](call, inputs)
+
+    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
+        """The whole step prepared; one step of it runs at a time."""
+        return compile_step(plan, self.run)

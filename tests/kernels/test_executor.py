@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from identic.kernels.arrays import Array, from_bytes, to_bytes
+from identic.kernels.arrays import Array, from_bytes, from_words, to_bytes, words
+from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.kernels.reference_backend import ReferenceBackend
 from identic.protocol.program.unroll import unroll
+from identic.protocol.program.validate import Limits, validate
+from tests.helpers.calls import Maker
 from tests.helpers.programs import mlp, mlp_data, mlp_state
+from tests.helpers.random_programs import random_program
 
 
 def arrays(shards: int, batch: int = 4) -> tuple[Executor, list[Array], list[Array]]:
@@ -56,6 +62,43 @@ def test_an_observer_may_replace_a_value() -> None:
     lied = executor.step(state, data, 5, 0, observer)
     differing = [i for i, (a, b) in enumerate(zip(honest, lied, strict=True)) if (a != b).any()]
     assert differing == [i for i, o in enumerate(executor.plan.outputs) if o == lie_at]
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), operators=st.integers(1, 40))
+def test_a_prepared_step_gives_the_bits_of_the_operators_one_by_one(
+    seed: int, operators: int
+) -> None:
+    program = random_program(seed, operators)
+    validate(program, Limits())
+    make = Maker(seed)
+    state = [from_words(v.type, make.words(v.type)) for v in program.state]
+    executor = Executor(unroll(program), CpuBackend(2))
+    for step in range(2):
+        want = executor.step(state, [], 1, step, lambda _, array: array)
+        got = executor.step(state, [], 1, step)
+        assert [words(a) for a in got] == [words(a) for a in want]
+        state = got
+
+
+def test_results_outlive_the_next_step() -> None:
+    _, state, data = arrays(2)
+    executor = Executor(unroll(mlp(shards=2)), CpuBackend())
+    first = executor.step(state, data, 5, 0)
+    kept = [to_bytes(a) for a in first]
+    executor.step(first, data, 5, 1)
+    assert [to_bytes(a) for a in first] == kept
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_cpu_and_reference_train_to_the_same_bits(shards: int) -> None:
+    reference, state, data = arrays(shards)
+    cpu = Executor(reference.plan, CpuBackend())
+    other = state
+    for step in range(3):
+        state = reference.step(state, data, 5, step)
+        other = cpu.step(other, data, 5, step)
+        assert [to_bytes(a) for a in state] == [to_bytes(a) for a in other]
 
 
 def test_a_state_of_another_shape_is_refused() -> None:
