@@ -7,7 +7,7 @@ old one, so a coordinator that starts again comes to the same board.
 * A refused entry raises and changes nothing: the board is a value.
 * What the coordinator adds by itself is checked here like everything else.
 
-Spec: docs/spec/jobs.md (JOB-2, JOB-4, JOB-13, JOB-15, JOB-23).
+Spec: docs/spec/jobs.md (JOB-2, JOB-4, JOB-13, JOB-15).
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ def _judge(board: Board, entry: LogEntry, root: Digest, plans: Plans) -> Board:
 
 
 def _message(board: Board, message: Message) -> Board:
-    # JOB-23: a message is addressed to this network.
+    # MSG-1: a message is addressed to this network.
     if message.network != board.network:
-        raise ProtocolError("JOB-23", Code.MISMATCH, got=message.network, want=board.network)
+        raise ProtocolError("MSG-1", Code.MISMATCH, got=message.network, want=board.network)
     said, party = message.statement, message.party
     if isinstance(said, Enrol):
         return replace(board, enrolled=board.enrolled | {party})

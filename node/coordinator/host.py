@@ -6,7 +6,7 @@
 * The same message twice has one place in the log (MSG-3).
 
 Not safe for several threads; ``coordinator.py`` puts calls in order.
-Spec: docs/spec/jobs.md (JOB-4, JOB-23).
+Spec: docs/spec/jobs.md (JOB-4).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Coordinator:
         """Judge and append a posting; return the job's id and the index of the entry."""
         signed = _read(message)
         said = signed.message.statement
-        # MSG-2: a service takes the statements that it is for.
+        # JOB-5: a service takes the statements that it is for.
         if not isinstance(said, SubmitJob):
             raise _other(said, "SubmitJob")
         return Digest(job_id(said.terms)), await self._take(peer, signed)
@@ -75,7 +75,7 @@ class Coordinator:
     async def submit_move(self, peer: PartyId, message: bytes) -> int:
         """Judge and append a move; return the index of the entry."""
         signed = _read(message)
-        # MSG-2: a service takes the statements that it is for.
+        # JOB-5: a service takes the statements that it is for.
         if not isinstance(signed.message.statement, DisputeMove):
             raise _other(signed.message.statement, "DisputeMove")
         return await self._take(peer, signed)
@@ -221,4 +221,4 @@ def _read(message: bytes) -> SignedMessage:
 
 
 def _other(said: object, want: str) -> ProtocolError:
-    return ProtocolError("MSG-2", Code.UNSUPPORTED, got=type(said).__name__, want=want)
+    return ProtocolError("JOB-5", Code.UNSUPPORTED, got=type(said).__name__, want=want)

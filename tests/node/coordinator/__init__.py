@@ -1,0 +1,1 @@
+"""Tests of the coordinator: real programs, a fake clock, messages in this process."""
