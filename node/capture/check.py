@@ -143,11 +143,11 @@ class _Eager:
     buffers: dict[str, torch.Tensor]
 
 
-class _StepRandomness(TorchDispatchMode):
+class _StepRandomness(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Random operations of torch draw the step's numbers, in the order of tracing."""
 
     def __init__(self, randomness: Randomness) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._table = randomness.table()
 
     def __torch_dispatch__(

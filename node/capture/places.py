@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from identic.protocol.graph import Place
 from identic.protocol.ids import Count
+from identic.protocol.lowering import CaptureError
 
 _SEPARATOR = "\x1f"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,13 @@ class Places(TorchFunctionMode):
     ) -> Any:
         """Run ``func`` under the place of its caller."""
         del types
+        # CAP-8: random numbers come from the step's generator and from no other.
+        if (kwargs or {}).get("generator") is not None:
+            raise CaptureError(
+                "CAP-8",
+                "a torch.Generator of its own draws random numbers in the step.",
+                advice="leave out the generator: the step's own gives all nodes the same numbers.",
+            )
         place = self._here(sys._getframe(1))  # noqa: SLF001 - the caller's frame is the point
         _set(place)
         result = func(*args, **(kwargs or {}))

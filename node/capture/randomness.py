@@ -86,18 +86,13 @@ class Randomness:
             table[getattr(getattr(aten, name), overload)] = _refusal(f"aten.{name}.{overload}")
         return table
 
-    def _bernoulli_in_place(
-        self, x: torch.Tensor, p: float = 0.5, generator: Any = None
-    ) -> torch.Tensor:
-        _no_generator("aten.bernoulli_.float", generator)
+    def _bernoulli_in_place(self, x: torch.Tensor, p: float = 0.5) -> torch.Tensor:
         return x.copy_((self.draw(x.shape) < p).to(x.dtype))
 
-    def _bernoulli_p(self, x: torch.Tensor, p: float, generator: Any = None) -> torch.Tensor:
-        _no_generator("aten.bernoulli.p", generator)
+    def _bernoulli_p(self, x: torch.Tensor, p: float) -> torch.Tensor:
         return (self.draw(x.shape) < p).to(x.dtype)
 
-    def _bernoulli(self, x: torch.Tensor, generator: Any = None) -> torch.Tensor:
-        _no_generator("aten.bernoulli.default", generator)
+    def _bernoulli(self, x: torch.Tensor) -> torch.Tensor:
         return (self.draw(x.shape) < x).to(x.dtype)
 
     def _dropout(
@@ -109,15 +104,13 @@ class Randomness:
         return x * kept * (1.0 / (1 - p)), kept
 
     def _uniform_in_place(
-        self, x: torch.Tensor, low: float = 0.0, high: float = 1.0, generator: Any = None
+        self, x: torch.Tensor, low: float = 0.0, high: float = 1.0
     ) -> torch.Tensor:
-        _no_generator("aten.uniform_.default", generator)
         return x.copy_(self.draw(x.shape) * (high - low) + low)
 
     def _normal_in_place(
-        self, x: torch.Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None
+        self, x: torch.Tensor, mean: float = 0.0, std: float = 1.0
     ) -> torch.Tensor:
-        _no_generator("aten.normal_.default", generator)
         return x.copy_(self.normal(x.shape) * std + mean)
 
 
@@ -137,17 +130,6 @@ _REFUSED = (
 
 def _as(values: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
     return values if dtype in (None, torch.float32) else values.to(dtype)
-
-
-def _no_generator(operator: str, generator: Any) -> None:
-    # CAP-8: random numbers come from the step's generator and from no other.
-    if generator is not None:
-        raise CaptureError(
-            "CAP-8",
-            "a torch.Generator of its own draws random numbers in the step.",
-            advice="leave out the generator: the step's own gives every node the same numbers.",
-            operator=operator,
-        )
 
 
 def _refusal(operator: str) -> Callable[..., Any]:

@@ -33,12 +33,15 @@ def _padded(g: Tensor, sizes: Sequence[int], axis: int, start: int) -> Tensor:
 def slice_backward(
     g: Tensor, sizes: Sequence[int], axis: int, start: int, end: int, step: int
 ) -> Tensor:
-    """Zeros around the gradient of a range."""
+    """Zeros around the gradient of a range, and between its elements when it has a step."""
     del end
     axis %= len(sizes)
-    if step != 1:
-        raise NotImplementedError("gradient of a slice with a step other than 1")
-    return _padded(g, sizes, axis, start + sizes[axis] if start < 0 else start)
+    start = start + sizes[axis] if start < 0 else start
+    if step > 1:
+        shape = [*g.shape[: axis + 1], step, *g.shape[axis + 1 :]]
+        spread = _padded(g.unsqueeze(axis + 1), shape, axis + 1, 0)
+        g = aten.slice(spread.flatten(axis, axis + 1), axis, 0, sizes[axis] - start)
+    return _padded(g, sizes, axis, start)
 
 
 def select_backward(g: Tensor, sizes: Sequence[int], axis: int, index: int) -> Tensor:

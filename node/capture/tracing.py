@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functionalize
 from torch.fx import GraphModule, Interpreter
 from torch.fx import Node as FxNode
@@ -70,8 +71,11 @@ def trace(
         randomness.start(arguments[0])
         return list(function(*arguments))
 
-    # The tracer knows inputs by identity, so each must be a tensor of its own.
-    own = [x.detach().clone(memory_format=torch.contiguous_format) for x in inputs]
+    # Types without values: the mode has no symbols, so whatever needs a value is an error here.
+    # The tracer knows inputs by identity, so each is a tensor of its own.
+    mode = FakeTensorMode(allow_fallback_kernels=True, allow_non_fake_inputs=True)
+    with mode:
+        own = [torch.empty(tuple(x.shape), dtype=x.dtype) for x in inputs]
     with fx_traceback.preserve_node_meta(), math_attention():
         first = make_fx(
             seeded,
@@ -81,7 +85,7 @@ def trace(
         )(*own)
         first.graph.eliminate_dead_code()
         second = make_fx(
-            functionalize(Interpreter(first).run),
+            functionalize(_Replay(first).run),
             decomposition_table=decompositions.table(),
             tracing_mode="fake",
             _allow_non_fake_inputs=True,
@@ -117,6 +121,23 @@ def _batch_norm(
     return aten._native_batch_norm_legit(  # noqa: SLF001
         x, weight, bias, mean, var, training, momentum, eps
     )
+
+
+class _Replay(Interpreter):
+    """The first pass's operations run again, with the place of one that has no sequence."""
+
+    def run_node(self, n: FxNode) -> Any:
+        """Run one operation."""
+        try:
+            return super().run_node(n)
+        except NotImplementedError as error:
+            raise CaptureError(
+                "CAP-4",
+                f"{n.target} is not supported in a step: {error}.",
+                advice="write it with other operations; docs/spec/capture.md lists what captures.",
+                place=current(n.meta),
+                operator=str(n.target),
+            ) from error
 
 
 class _Reader:

@@ -251,6 +251,7 @@ def _pieces(x: Tensor) -> Tensor:
     a, b = x.chunk(2, 1)
     y = torch.stack([a, b], 1).transpose(1, 2).flatten(1)
     y = torch.cat([y[:, 4:], F.pad(y[:, :3], (1, 0))], 1)
+    y = torch.cat([y[:, 1::2] * 2, y[:, ::3], y[:, :2]], 1)
     return y.unsqueeze(1).expand(-1, 3, -1).mean(1) + y.repeat(1, 2)[:, 2:18] + x.roll(1, 1)
 
 
