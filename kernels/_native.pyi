@@ -80,3 +80,18 @@ def chunk_hashes(data: _Array | bytes | memoryview, chunk_bytes: int, prefix: by
 def tree_root(digests: _Array | bytes | memoryview, prefix: bytes) -> bytes: ...
 def has_sha_instructions() -> bool: ...
 def use_sha_instructions(use: bool) -> None: ...
+
+class Chain:
+    def __init__(
+        self,
+        inputs: Sequence[tuple[str, bool]],
+        code: Sequence[tuple[str, Sequence[int]]],
+        outputs: Sequence[int],
+    ) -> None: ...
+    def run(
+        self,
+        outputs: list[_Array],
+        inputs: list[_Array],
+        shape: Sequence[int],
+        strides: Sequence[Sequence[int]],
+    ) -> None: ...

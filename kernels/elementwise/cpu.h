@@ -27,6 +27,10 @@ void where(int element_bytes, void* out, const Sizes& shape, const uint8_t* c, c
 enum Type : int { TYPE_F32, TYPE_I64, TYPE_I32, TYPE_U8, TYPE_BOOL, TYPE_BF16, TYPE_COUNT };
 void cast(void* out, Type to, const void* x, Type from, int64_t n);
 
+/* The conversion of n contiguous elements on the calling thread. */
+using CastRow = void (*)(void* out, const void* x, int64_t n);
+CastRow cast_row(Type to, Type from);
+
 }  // namespace identic
 
 #endif

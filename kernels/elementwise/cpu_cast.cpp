@@ -67,10 +67,8 @@ void convert(void* out, const void* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
 }
 
-using Convert = void (*)(void*, const void*, int64_t);
-
 template <class To>
-constexpr Convert from_type(Type from) {
+constexpr CastRow from_type(Type from) {
   switch (from) {
     case TYPE_F32: return convert<To, float>;
     case TYPE_I64: return convert<To, int64_t>;
@@ -81,7 +79,14 @@ constexpr Convert from_type(Type from) {
   }
 }
 
-Convert conversion(Type to, Type from) {
+int bytes_of(Type type) {
+  constexpr int BYTES[TYPE_COUNT] = {4, 8, 4, 1, 1, 2};
+  return BYTES[type];
+}
+
+}  // namespace
+
+CastRow cast_row(Type to, Type from) {
   switch (to) {
     case TYPE_F32: return from_type<float>(from);
     case TYPE_I64: return from_type<int64_t>(from);
@@ -92,15 +97,8 @@ Convert conversion(Type to, Type from) {
   }
 }
 
-int bytes_of(Type type) {
-  constexpr int BYTES[TYPE_COUNT] = {4, 8, 4, 1, 1, 2};
-  return BYTES[type];
-}
-
-}  // namespace
-
 void cast(void* out, Type to, const void* x, Type from, int64_t n) {
-  const Convert run = conversion(to, from);
+  const CastRow run = cast_row(to, from);
   parallel_for(n, PIECE, [&](int64_t begin, int64_t end) {
     run(static_cast<uint8_t*>(out) + begin * bytes_of(to), static_cast<const uint8_t*>(x) + begin * bytes_of(from),
         end - begin);

@@ -84,6 +84,7 @@ void bind_elementwise(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_movement(nb::module_& m);
 void bind_hashing(nb::module_& m);
+void bind_chain(nb::module_& m);
 
 }  // namespace identic
 

@@ -57,4 +57,5 @@ NB_MODULE(_native, m) {
   identic::bind_elementwise(m);
   identic::bind_movement(m);
   identic::bind_hashing(m);
+  identic::bind_chain(m);
 }

@@ -23,7 +23,7 @@ def product(size: int) -> Array:
 
 
 class Registers:
-    """The control register of this thread, changed through the C library as a stray library would."""
+    """The control register of this thread, changed through the C library."""
 
     # Offset of the control word in fenv_t and the bits that lose subnormals.
     flush = (28, 0x8040) if platform.machine() == "x86_64" else (0, 1 << 24)
@@ -36,12 +36,11 @@ class Registers:
         self.library.fesetround(self.upward)
 
     def lose_subnormals(self) -> None:
-        state = ctypes.create_string_buffer(64)
-        self.library.fegetenv(state)
+        words = (ctypes.c_uint32 * 16)()
+        self.library.fegetenv(words)
         offset, bits = self.flush
-        word = int.from_bytes(state[offset : offset + 4], "little") | bits
-        state[offset : offset + 4] = word.to_bytes(4, "little")
-        self.library.fesetenv(state)
+        words[offset // 4] |= bits
+        self.library.fesetenv(words)
 
 
 def test_num_21__the_float_environment_is_seen_and_reset() -> None:
