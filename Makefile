@@ -64,8 +64,9 @@ $(DEPS): requirements.lock
 	$(PY) -m pip install --quiet --requirement requirements.lock
 	touch $@
 
-# Python code is read in place, so only the metadata and the build rules ask for a new install.
-$(INSTALL): $(DEPS) pyproject.toml CMakeLists.txt
+# Python code is read in place; new packages, the metadata and the build rules ask for a new install.
+PACKAGES := $(wildcard */__init__.py */*/__init__.py */*/*/__init__.py)
+$(INSTALL): $(DEPS) pyproject.toml CMakeLists.txt $(PACKAGES)
 	$(PY) -m pip install --quiet --no-deps --no-build-isolation -C build-dir=$(BUILD) --editable .
 	touch $@
 
