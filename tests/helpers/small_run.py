@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 
 from identic.protocol.dtypes import DType
-from identic.protocol.ids import Digest
+from identic.protocol.ids import Count, Digest, Unsigned
 from identic.protocol.job.terms import JobTerms
 from identic.protocol.program.plan import StepPlan
-from identic.protocol.program.types import Program
+from identic.protocol.program.types import CONTEXT_TYPE, Program, Variable
 from identic.protocol.program.unroll import unroll
+from identic.protocol.program.validate import Limits, validate
+from identic.protocol.tensors import TensorType
 from tests.helpers.execution import Lie, MemoryExecution, StateLie
 from tests.helpers.game import terms_of
-from tests.helpers.programs import mlp, mlp_data, mlp_state
+from tests.helpers.programs import SectionBuilder, mlp, mlp_data, mlp_state
 
 
 class Run:
     """A job, its honest run, and liars about it."""
 
-    def __init__(self, *, shards: int, steps: int, cadence: int) -> None:
-        self.program: Program = mlp(
-            rows=6, width=3, hidden=2, classes=2, batch=2, shards=shards, steps=steps
-        )
+    def __init__(
+        self, program: Program, state: list[bytes], data: list[bytes], *, steps: int, cadence: int
+    ) -> None:
+        self.program = program
         self.plan: StepPlan = unroll(self.program)
-        self.state = mlp_state(self.program)
-        self.data = mlp_data(self.program)
+        self.state = state
+        self.data = data
         self.terms: JobTerms = terms_of(
             self.plan, self.state, self.data, steps=steps, cadence=cadence
         )
@@ -63,5 +66,31 @@ class Run:
 
 @cache
 def small_run(shards: int = 2, steps: int = 4, cadence: int = 2) -> Run:
-    """A run, made once a process."""
-    return Run(shards=shards, steps=steps, cadence=cadence)
+    """A run of the perceptron, made once a process."""
+    program = mlp(rows=6, width=3, hidden=2, classes=2, batch=2, shards=shards, steps=steps)
+    return Run(program, mlp_state(program), mlp_data(program), steps=steps, cadence=cadence)
+
+
+@cache
+def tiny_run() -> Run:
+    """One step of one number: w becomes w - w * w, and the loss is w * w."""
+    scalar = TensorType.of(DType.FLOAT32, ())
+    weight = (Variable("w", scalar),)
+    gradient = SectionBuilder([scalar, CONTEXT_TYPE])
+    loss = gradient.op("mul", 0, 0)
+    update = SectionBuilder([scalar, scalar, CONTEXT_TYPE])
+    moved = update.op("sub", 0, 1)
+    program = Program(
+        version=Count(1),
+        shards=Count(1),
+        examples=Count(1),
+        parameters=weight,
+        trainable=(Unsigned(0),),
+        buffers=(),
+        optimizer=(),
+        data=(),
+        gradient=gradient.build(loss, loss),
+        update=update.build(moved),
+    )
+    validate(program, Limits())
+    return Run(program, [struct.pack("<f", 0.5), bytes(4)], [], steps=1, cadence=1)
