@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import Final
 
 from rich.text import Text
@@ -19,13 +20,16 @@ from identic.protocol.dispute.state import Operand, Round, Ruling
 from identic.protocol.dtypes import DType
 from identic.protocol.ids import Digest
 from identic.protocol.job.entries import Verdicts
-from identic.protocol.ops.folds import Element, Fold, Looked, Nested, Step
+from identic.protocol.ops.folds import Entry, Fold, Outer, Step
 from identic.protocol.ops.primitives import PRIMITIVES
 from identic.protocol.program.plan import Source, StepPlan
 from identic.protocol.tensors import unravel
 
 Places = Mapping[int, str]
 """Where a plan value comes from in the source, such as ``blocks.2.mlp (train.py:31)``."""
+
+FMA_ACCUMULATOR: Final = 2
+"""Which operand of a fused multiply-add is the sum so far."""
 
 SIDES: Final = {Side.DEFENDER: "defender", Side.CHALLENGER: "challenger"}
 
@@ -243,79 +247,102 @@ def _position(plan: StepPlan, value: int, element: int) -> str:
 
 def _level(setup: Setup, line: Round, ruling: Ruling, places: Places) -> LevelLine:
     at = line.first + line.differ * line.block
-    noun, label, differ = _NAMES.get(line.level, _other)(setup, line, ruling, places, at)
+    named = _NAMES.get(line.level, _other)(_At(setup, line, ruling, places, at))
+    noun, differ = named.noun, named.differ
     if line.block > 1:
         noun = f"blocks of {line.block:,} {noun}"
-        last = at + line.block - 1
-        differ = f"{at:,} to {last:,}"
+        differ = f"{at:,} to {at + line.block - 1:,}"
+    elif line.compared == 1:
+        noun = noun.replace("s", "", 1) if noun.startswith("chunks") else noun.removesuffix("s")
+    agreed = named.agreed if named.agreed is not None else at - 1
     return LevelLine(
-        level=label,
+        level=named.label,
         compared=f"{line.compared:,} {noun}",
-        agreed=f"{at - 1:,}" if at else "",
+        agreed=f"{agreed:,}" if agreed >= 0 else "",
         differ=differ,
         nbytes=line.defender_bytes + line.challenger_bytes,
         moved_first=SIDES[line.moved_first],
     )
 
 
-Named = tuple[str, str, str]
-"""Noun of the children, name of the node, the first child that differs."""
+@dataclass(frozen=True)
+class _At:
+    """A round, with all that its words depend on."""
+
+    setup: Setup
+    line: Round
+    ruling: Ruling
+    places: Places
+    child: int
+    """Number of the first child that differs."""
 
 
-def _run(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del line, ruling, places
-    step = setup.terms.step_of(at)
-    return "states", "run", f"{at:,}" if step == at else f"mark {at:,} (step {step:,})"
+@dataclass(frozen=True)
+class _Named:
+    """A round in words."""
+
+    label: str
+    """The node."""
+    noun: str
+    """Its children."""
+    differ: str
+    """The first child that differs."""
+    agreed: int | None = None
+    """Number of the last child that is agreed, where it is not just one less."""
 
 
-def _interval(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del ruling, places
-    first = setup.terms.step_of(line.subject - 1)
-    return "states", f"to mark {line.subject:,}", f"step {first + at:,}"
+def _run(at: _At) -> _Named:
+    state = at.setup.terms.step_of(at.child)
+    agreed = int(at.setup.terms.step_of(at.child - 1)) if at.child else -1
+    return _Named("run", "signed states", f"state {state:,}", agreed)
 
 
-def _step(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del ruling
-    plan = setup.plan
-    if line.differ == line.compared - 1 and at >= plan.values:
-        return "values", f"step {line.subject:,}", "the new state"
-    return "values", f"step {line.subject:,}", f"{at:,}  {value_name(plan, at, places)}"
+def _interval(at: _At) -> _Named:
+    terms, mark = at.setup.terms, at.line.subject
+    first, last = terms.step_of(mark - 1), terms.step_of(mark)
+    label = f"states {first:,} to {last:,}"
+    return _Named(label, "states", f"state {first + at.child + 1:,}", int(first) + at.child)
 
 
-def _state(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del ruling, places
-    name = "its header" if at == 0 else setup.plan.program.state[at - 1].name
-    return "parts", f"state after step {line.subject:,}", f"{at:,}  {name}"
+def _step(at: _At) -> _Named:
+    step, plan = at.line.subject, at.setup.plan
+    new_state = at.line.first == 0 and at.line.differ == at.line.compared - 1
+    name = value_name(plan, at.child, at.places)
+    differ = "the new state" if new_state else f"{at.child:,}  {name}"
+    return _Named(f"step {step:,}→{step + 1:,}", "values", differ)
 
 
-def _output(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del ruling, places
-    name = value_name(setup.plan, line.subject)
-    return "chunks of 4 kB", f"result of {name}", f"{at:,}"
+def _state(at: _At) -> _Named:
+    state = at.setup.plan.program.state
+    name = "its header" if at.child == 0 else state[at.child - 1].name
+    return _Named(f"state {at.line.subject + 1:,}", "parts", f"{at.child:,}  {name}")
 
 
-def _chunk(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del places
-    label = f"chunk {line.subject:,}"
-    if ruling.value is None:
-        return "elements", label, f"{at:,}"
-    kind = setup.plan.type(ruling.value)
-    element = line.subject * kind.chunk_elements + at
-    return "elements", label, f"{at:,}  = {_position(setup.plan, ruling.value, element)}"
+def _output(at: _At) -> _Named:
+    name = value_name(at.setup.plan, at.line.subject)
+    return _Named(f"result of {name}", "chunks of 4 kB", f"{at.child:,}")
 
 
-def _fold(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del setup, places
-    label = "element" if line.subject == ruling.element else f"part {line.subject:,}"
-    return "partial values", label, f"{at:,}"
+def _chunk(at: _At) -> _Named:
+    label, differ = f"chunk {at.line.subject:,}", f"{at.child:,}"
+    if at.ruling.value is not None:
+        kind = at.setup.plan.type(at.ruling.value)
+        element = at.line.subject * kind.chunk_elements + at.child
+        differ += f"  = {_position(at.setup.plan, at.ruling.value, element)}"
+    return _Named(label, "elements", differ)
 
 
-def _other(setup: Setup, line: Round, ruling: Ruling, places: Places, at: int) -> Named:
-    del setup, ruling, places
-    return "children", f"{line.level} {line.subject:,}", f"{at:,}"
+def _fold(at: _At) -> _Named:
+    whole = at.line.subject == at.ruling.element
+    label = "element" if whole else f"part {at.line.subject:,}"
+    return _Named(label, "partial values", f"{at.child:,}")
 
 
-_NAMES: Final[dict[str, Callable[[Setup, Round, Ruling, Places, int], Named]]] = {
+def _other(at: _At) -> _Named:
+    return _Named(f"{at.line.level} {at.line.subject:,}", "children", f"{at.child:,}")
+
+
+_NAMES: Final[dict[str, Callable[[_At], _Named]]] = {
     "run": _run,
     "interval": _interval,
     "step": _step,
@@ -332,6 +359,8 @@ def _last_step(
     """Claims, operands and formula of the question that was answered."""
     primitive = PRIMITIVES.get(ruling.primitive)
     kind = primitive.result if primitive else None
+    if kind is None and ruling.value is not None:
+        kind = setup.plan.type(ruling.value).dtype
 
     def claim(who: str, data: bytes) -> ClaimLine:
         right = data == ruling.computed
@@ -381,19 +410,22 @@ def _operand(
 ) -> OperandLine:
     plan = setup.plan
     source = step.operands[index] if step and index < len(step.operands) else None
-    label, meaning, origin = "abcdefgh"[index], "", "agreed before"
+    label, meaning, origin = ascii_lowercase[index % 26], "", "agreed before"
+    if ruling.primitive == "fma" and index == FMA_ACCUMULATOR:
+        label = "acc"
     if operand.source == "constant":
         meaning, origin = "constant", "from the program"
     elif operand.source == "outside":
         meaning, origin = "outside its table", "reads 0"
     elif operand.source == "element" and operand.value is not None:
         value = int(operand.value)
-        where = unravel(operand.element or 0, plan.type(value).shape)
-        meaning = f"{value_name(plan, value)}[{', '.join(str(i) for i in where)}]"
-        what = "a tensor loaded" if value < len(plan.loads) else f"value {value:,}"
-        origin = f"opened from {what}, in both traces"
-    elif not isinstance(source, Element | Looked | Nested):
-        label = "acc" if index == len(ruling.operands) - 1 and index else label
-        meaning = "the value before"
+        type_ = plan.type(value)
+        kind = kind or type_.dtype
+        where = ", ".join(str(i) for i in unravel(operand.element or 0, type_.shape))
+        meaning = f"{value_name(plan, value)}[{where}]"
+        how = "loaded" if value < len(plan.loads) else f"opened from value {value:,}"
+        origin = f"{how}, in both traces"
+    elif isinstance(source, Entry | Outer):
+        meaning = f"partial value {source.index:,}"
     word = int(operand.word)
     return OperandLine(label, meaning, words.element(kind, word), words.pattern(kind, word), origin)
