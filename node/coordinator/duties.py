@@ -8,6 +8,7 @@ Spec: docs/spec/jobs.md (JOB-4, JOB-20).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from identic.node.coordinator.board import Board
@@ -29,21 +30,24 @@ class Duty:
     """The dispute, when the entry is about one."""
 
 
-def owed(board: Board, at: int) -> Duty | None:
-    """The first entry that is owed at Unix time ``at`` (ms), if any."""
+def owed(board: Board, at: int) -> Iterator[Duty]:
+    """What is owed at Unix time ``at`` (ms): the next entry of each job that has one."""
     for job in board.jobs.values():
-        if job.phase.over:
-            continue
-        case = _case(board, job)
-        if case is not None:
-            if case.over:
-                return Duty(Ruled, job, case)
-            if at > case.dispute.deadline:
-                return Duty(TimeCalled, job, case)
-        kind = due(job, at, can_draw=len(board.pool(job)) >= job.terms.verifiers)
-        if kind is not None:
-            return Duty(kind, job)
-    return None
+        if not job.phase.over:
+            duty = _next(board, job, at)
+            if duty is not None:
+                yield duty
+
+
+def _next(board: Board, job: Job, at: int) -> Duty | None:
+    case = _case(board, job)
+    if case is not None:
+        if case.over:
+            return Duty(Ruled, job, case)
+        if at > case.dispute.deadline:
+            return Duty(TimeCalled, job, case)
+    kind = due(job, at, can_draw=len(board.pool(job)) >= job.terms.verifiers)
+    return None if kind is None else Duty(kind, job)
 
 
 def next_deadline(board: Board) -> Millis | None:

@@ -25,8 +25,8 @@ from identic.node.coordinator.programs import Programs
 from identic.node.storage.base import Storage
 from identic.proofs.envelope import check_seal
 from identic.proofs.signatures import SigningKey
-from identic.protocol.errors import LocalError, ProtocolError
-from identic.protocol.ids import Count, Credits, Digest, Millis, PartyId
+from identic.protocol.errors import IdenticError, LocalError, ProtocolError
+from identic.protocol.ids import Count, Credits, Digest, JobId, Millis, PartyId
 from identic.protocol.job.disputes import opening
 from identic.protocol.job.draws import draw_beacon
 from identic.protocol.job.entries import (
@@ -53,6 +53,7 @@ class Host:
     Attributes:
         board: everything that the log says.
         log: the entries.
+        troubles: why the coordinator cannot do what it owes to a job.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Host:
         self.log = Log(storage, key)
         self._documents = Documents(key, blobs, self.log, self._programs)
         self.board = Board(key.party)
+        self.troubles: dict[JobId, str] = {}
         self._replay()
 
     def _replay(self) -> None:
@@ -143,12 +145,24 @@ class Host:
     # ---- what the coordinator owes ----------------------------------------------------------
 
     def settle_duties(self) -> int:
-        """Append everything that is owed now; return how many entries that were."""
-        count = 0
-        while (duty := owed(self.board, self._now())) is not None:
-            self._append(self._fulfil(duty))
-            count += 1
+        """Append everything that is owed now; return how many entries that were.
+
+        A job whose entry cannot be written, since a blob is missing or the disk is full, does
+        not hold up the others: it is named in ``troubles`` and tried again at the next call.
+        """
+        count, self.troubles = 0, {}
+        while (duty := self._next_duty()) is not None:
+            try:
+                self._append(self._fulfil(duty))
+            except IdenticError as error:
+                self.troubles[duty.job.id] = str(error)
+            else:
+                count += 1
         return count
+
+    def _next_duty(self) -> Duty | None:
+        duties = owed(self.board, self._now())
+        return next((duty for duty in duties if duty.job.id not in self.troubles), None)
 
     def next_deadline(self) -> Millis | None:
         """Unix time at which ``settle_duties`` should be called again at the latest."""

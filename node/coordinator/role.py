@@ -59,14 +59,17 @@ class CoordinatorRole:
         """Answer no more calls."""
         handlers = self._context.handlers
         handlers.jobs = handlers.log = handlers.disputes = handlers.blobs = None
-        self._coordinator = None
+        coordinator, self._coordinator = self._coordinator, None
+        if coordinator is not None:
+            await coordinator.close()
 
     def status(self) -> Mapping[str, str]:
         """Tell what is on the board."""
         if self._coordinator is None:
             return {}
         host = self._coordinator.host
-        return {"log entries": str(host.log.size), **counts(host.board)}
+        troubles = {f"trouble with {job.name}": why for job, why in host.troubles.items()}
+        return {"log entries": str(host.log.size), **counts(host.board), **troubles}
 
 
 def make(context: Context) -> CoordinatorRole:

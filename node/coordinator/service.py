@@ -1,14 +1,16 @@
 """The coordinator in the event loop: calls in order, clocks, and news for whoever watches.
 
-One message at a time is judged and appended, in a thread, so that the services always
-answer. Slow checks of blobs run before, several at once. Answers the job, log and dispute
-services of ``node/rpc/handlers.py``.
+One message at a time is judged and appended, in a thread of its own, so that the services
+always answer; a caller that goes away does not stop what was begun. Slow checks of blobs run
+before, several at once. Answers the job, log and dispute services of ``node/rpc/handlers.py``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from identic.node.coordinator.host import Clock, Host
 from identic.node.coordinator.screens import (
@@ -39,6 +41,9 @@ MAX_PROGRESS = 4_096
 INSPECTIONS = 2
 """Blobs checked at the same time."""
 LONGEST_SLEEP_S = 60.0
+RETRY_S = 1.0
+
+T = TypeVar("T")
 
 
 class Coordinator:
@@ -47,7 +52,8 @@ class Coordinator:
     def __init__(self, host: Host, clock: Clock) -> None:
         self._host = host
         self._clock = clock
-        self._order = asyncio.Lock()
+        self._order = ThreadPoolExecutor(max_workers=1, thread_name_prefix="board")
+        self._begun: set[asyncio.Task[object]] = set()
         self._news = asyncio.Condition()
         self._inspections = asyncio.Semaphore(INSPECTIONS)
         self._progress: dict[tuple[Digest, PartyId, str], PartyProgress] = {}
@@ -86,25 +92,42 @@ class Coordinator:
         if known is not None:
             return known
         if signed.message.party == peer:
-            async with self._order:
-                await asyncio.to_thread(host.welcome, peer)
+            await self._in_order(lambda: host.welcome(peer))
         async with self._inspections:
             await asyncio.to_thread(host.inspect, signed)
-        async with self._order:
-            index = await asyncio.to_thread(host.submit, signed)
-            await asyncio.to_thread(host.settle_duties)
-        await self._tell()
-        return index
+        return await self._in_order(lambda: host.submit(signed))
+
+    async def _in_order(self, action: Callable[[], T]) -> T:
+        """Do something to the board after everything before it, whatever becomes of the caller."""
+        task = asyncio.create_task(self._perform(action))
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        return await asyncio.shield(task)
+
+    async def _perform(self, action: Callable[[], T]) -> T:
+        def both() -> T:
+            result = action()
+            self._host.settle_duties()
+            return result
+
+        size = self._host.log.size
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._order, both)
+        finally:
+            if self._host.log.size != size:
+                async with self._news:
+                    self._news.notify_all()
+
+    async def close(self) -> None:
+        """Finish what was begun; nothing may be asked afterwards."""
+        await asyncio.gather(*self._begun, return_exceptions=True)
+        self._order.shutdown()
 
     # ---- clocks -----------------------------------------------------------------------------
 
     async def tick(self) -> int:
         """Append what is owed by now; return how many entries that were."""
-        async with self._order:
-            count = await asyncio.to_thread(self._host.settle_duties)
-        if count:
-            await self._tell()
-        return count
+        return await self._in_order(self._host.settle_duties)
 
     async def run(self) -> None:
         """Call time whenever a clock has run down, until cancelled."""
@@ -113,21 +136,19 @@ class Coordinator:
             await self._until_deadline()
 
     async def _until_deadline(self) -> None:
-        deadline = self._host.next_deadline()
-        seconds = LONGEST_SLEEP_S
+        host, seconds = self._host, LONGEST_SLEEP_S
+        deadline = host.next_deadline()
         if deadline is not None:
-            seconds = min(max((int(deadline) - self._clock()) / 1000, 0.001), LONGEST_SLEEP_S)
-        size = self._host.log.size
+            left = (int(deadline) - self._clock()) / 1000
+            # What is overdue after a tick is in trouble, and is tried again at leisure.
+            seconds = min(left, LONGEST_SLEEP_S) if left > 0 else RETRY_S
+        size = host.log.size
         async with self._news:
             try:
                 async with asyncio.timeout(seconds):
-                    await self._news.wait_for(lambda: self._host.log.size != size)
+                    await self._news.wait_for(lambda: host.log.size != size)
             except TimeoutError:
                 return
-
-    async def _tell(self) -> None:
-        async with self._news:
-            self._news.notify_all()
 
     # ---- the log ----------------------------------------------------------------------------
 
@@ -150,7 +171,10 @@ class Coordinator:
     async def head(self, peer: PartyId) -> SignedHead:
         """Return the newest signed head."""
         del peer
-        return self._host.log.head(Millis(max(self._clock(), int(self._host.board.now))))
+        host = self._host
+        return await self._in_order(
+            lambda: host.log.head(Millis(max(self._clock(), int(host.board.now))))
+        )
 
     async def inclusion(self, peer: PartyId, index: int, size: int) -> Inclusion:
         """Return an entry with its path in the log of a size, 0 for the present one."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import threading
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -27,9 +29,11 @@ def signed(name: str, said: Statement, nonce: int = 0) -> bytes:
 
 
 @pytest.fixture
-def coordinator(village: Village) -> Coordinator:
+async def coordinator(village: Village) -> AsyncIterator[Coordinator]:
     """The services over the village's host."""
-    return Coordinator(village.host, village.clock)
+    made = Coordinator(village.host, village.clock)
+    yield made
+    await made.close()
 
 
 async def test_a_party_is_welcomed_when_it_speaks_for_itself(coordinator: Coordinator) -> None:
@@ -178,3 +182,42 @@ def test_many_losses_are_thinned_with_the_last_one_kept(village: Village, honest
     assert 250 <= len(shown) <= 512
     assert shown[-1].step == 4_999
     assert [p.step for p in shown] == sorted({p.step for p in shown})
+
+
+async def test_a_caller_that_goes_away_does_not_stop_what_was_begun(
+    coordinator: Coordinator, village: Village, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, begun, submit = threading.Event(), threading.Event(), village.host.submit
+
+    def slow(message: SignedMessage) -> int:
+        begun.set()
+        go.wait(10)
+        return submit(message)
+
+    monkeypatch.setattr(village.host, "submit", slow)
+    call = asyncio.create_task(coordinator.append(party("anna"), signed("anna", Enrol())))
+    await asyncio.to_thread(begun.wait, 10)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    news = coordinator.watch(party("bert"), 1)
+    go.set()
+    index, _ = await asyncio.wait_for(anext(news), 10)
+    assert index == 1
+    assert party("anna") in village.host.board.enrolled
+
+
+async def test_a_job_in_trouble_does_not_hold_up_the_others(
+    coordinator: Coordinator, village: Village, honest: Run
+) -> None:
+    village.judged(honest)
+    assert village.job.finish is not None
+    blob = village.job.finish.state
+    village.blobs.remove(blob)
+    village.clock.now += CLOCKS.window_ms
+    assert await coordinator.tick() == 0
+    assert list(village.host.troubles) == [posting().job]
+    assert await coordinator.append(party("watcher"), signed("watcher", Enrol())) > 0
+    village.blobs.put(honest.states[-1])
+    assert await coordinator.tick() == 1
+    assert village.host.troubles == {}

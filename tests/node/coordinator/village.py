@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
-from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
+from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.blobs import Blobs
 from identic.node.coordinator.cases import Case
 from identic.node.coordinator.host import Host
@@ -315,7 +315,7 @@ class Village:
 def trainer_of(blobs: Blobs, forced: ForcedError | None) -> Trainer:
     """Something that executes the job's steps."""
     job: LoadedJob = load_job(posting().said.terms, posting().said.artifacts, blobs)
-    return Trainer(job, Executor(job.plan, CpuBackend()), forced)
+    return Trainer(job, Executor(job.plan, ReferenceBackend()), forced)
 
 
 def execute(folder: Path, *, lie: bool) -> Run:
