@@ -49,7 +49,7 @@ def parse(kind: type[T], text: str) -> T:
             parse_float=_no_number,
             parse_constant=_no_number,
         )
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise _refused(str(error), "JSON") from error
     return typing.cast(T, _in(kind, tree, kind.__name__))
 
