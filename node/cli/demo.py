@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from identic.node import demo as network
+from identic.node.demo import run as network
 from identic.node.cli.output import Answer, current
 
 

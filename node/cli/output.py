@@ -75,8 +75,16 @@ class Output:
             print_lines(self.told, answer.screen)
 
 
+class _Console(Console):
+    """A console that leaves it to us what happens when its reader has gone."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on."""
+        raise BrokenPipeError
+
+
 def _console(file: TextIO) -> Console:
-    return Console(file=file, highlight=False, markup=False, emoji=False)
+    return _Console(file=file, highlight=False, markup=False, emoji=False)
 
 
 def print_lines(console: Console, lines: Iterable[Text | str]) -> None:
