@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from identic.node.identity import Identity
 from identic.node.rpc.client import Connection
@@ -61,7 +62,7 @@ class LocalNetwork:
         self._identities: dict[str, Identity] = {}
         self.coordinator = next(m.name for m in members if m.role == "coordinator")
 
-    async def __aenter__(self) -> LocalNetwork:
+    async def __aenter__(self) -> Self:
         """Make what is missing and start every node.
 
         Raises:
@@ -146,7 +147,7 @@ class LocalNetwork:
             return
         command = [sys.executable, "-m", "identic.node.cli.main", "node", "run", "--config"]
         with self.log(name).open("ab") as log:
-            self._processes[name] = subprocess.Popen(  # noqa: S603 - our own program
+            self._processes[name] = subprocess.Popen(
                 [*command, str(self.config(name))],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -162,6 +163,17 @@ class LocalNetwork:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(group, signal.SIGKILL)
         process.wait()
+
+    async def halt(self, name: str) -> None:
+        """Stop a member in order."""
+        process = self._processes[name]
+        process.terminate()
+        await asyncio.to_thread(process.wait)
+
+    def change(self, name: str, settings: Mapping[str, object]) -> None:
+        """Write a member's configuration again with other settings of its role."""
+        self.members[name] = Member(name, self.members[name].role, settings)
+        self.config(name).write_text(self._config(self.members[name]), encoding="utf-8")
 
     async def ready(self, name: str) -> None:
         """Wait until a member answers.
