@@ -4,6 +4,8 @@
 
 * views become layouts and cost nothing; a copy is made only where a kernel needs its
   elements next to each other, and once for each value;
+* elementwise operators, and sums and maxima of rows, run in chains that keep what lies
+  between in a near cache (``chains.py``);
 * results live in an arena that steps reuse; a buffer is given on after its last use;
 * new state tensors are fresh arrays, since the caller keeps them.
 
@@ -14,119 +16,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from identic.kernels import _native
 from identic.kernels.arrays import NUMPY, Array, row_major
+from identic.kernels.chains import KINDS, Wanted, names
+from identic.kernels.draft import ALIAS, ARENA, LOAD, RESULT, Draft, Kernel, Slots, place_arena
 from identic.kernels.layouts import Layout, one_stride
 from identic.protocol.dtypes import DType
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
-Slots = list[Array]
-Kernel = Callable[[], None]
-Bind = Callable[[Slots], Kernel]
-"""Given the table of buffers, the call that reads them from it at each step."""
-
 RunCall = Callable[[Call, Sequence[Array]], Array]
-
-LOAD, ARENA, RESULT, ALIAS = range(4)
-
-ALIGNMENT = 64
-
-
-@dataclass
-class Slot:
-    """A buffer of one element type, flat."""
-
-    dtype: DType
-    elements: int
-    kind: int
-    base: int = -1
-    """For an alias: the slot it shows."""
-    offset: int = 0
-    """For an alias: its first element."""
-    last: int = -1
-    """Number of the last operation that touches it."""
-
-    @property
-    def nbytes(self) -> int:
-        """Length in bytes."""
-        return self.elements * self.dtype.size
-
-
-@dataclass
-class Operation:
-    """One native call."""
-
-    reads: tuple[int, ...]
-    writes: int
-    bind: Bind
-
-
-@dataclass
-class Draft:
-    """The operations of a step while they are collected."""
-
-    slots: list[Slot] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
-    layouts: list[Layout] = field(default_factory=list)
-    """Of the plan's values, in order."""
-    dense: dict[Layout, Layout] = field(default_factory=dict)
-    aliases: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    def new(self, dtype: DType, elements: int, kind: int = ARENA) -> int:
-        """A new buffer."""
-        self.slots.append(Slot(dtype, elements, kind))
-        return len(self.slots) - 1
-
-    def emit(self, reads: Sequence[int], writes: int, bind: Bind) -> None:
-        """Append a native call."""
-        self.operations.append(Operation(tuple(reads), writes, bind))
-
-    def base(self, slot: int) -> int:
-        """The buffer that ``slot`` is, or shows."""
-        return self.slots[slot].base if self.slots[slot].kind == ALIAS else slot
-
-    def at(self, layout: Layout) -> int:
-        """A slot whose first element is the layout's first."""
-        if not layout.offset:
-            return layout.slot
-        key = (layout.slot, layout.offset)
-        if key not in self.aliases:
-            whole = self.slots[layout.slot]
-            rest = Slot(whole.dtype, whole.elements - layout.offset, ALIAS, *key)
-            self.slots.append(rest)
-            self.aliases[key] = len(self.slots) - 1
-        return self.aliases[key]
-
-    def packed(self, layout: Layout) -> Layout:
-        """The layout if its elements are a row-major buffer from the start, else a copy's."""
-        whole = layout.elements == self.slots[layout.slot].elements
-        if layout.row_major and whole and not layout.offset:
-            return layout
-        if layout not in self.dense:
-            kind = self.slots[layout.slot].dtype
-            self.dense[layout] = self.copy(layout, self.new(kind, layout.elements))
-        return self.dense[layout]
-
-    def copy(self, layout: Layout, target: int) -> Layout:
-        """Copy a layout's elements into a new buffer."""
-        result = Layout.dense(target, layout.shape)
-        source, strides, shape = layout.slot, layout.strides, layout.shape
-        offset, to = layout.offset, result.strides
-
-        def bind(slots: Slots) -> Kernel:
-            def run() -> None:
-                _native.copy_strided(slots[target], 0, to, slots[source], offset, strides, shape)
-
-            return run
-
-        if layout.elements:
-            self.emit((source,), target, bind)
-        return result
 
 
 def compile_step(plan: StepPlan, run_call: RunCall) -> Callable[[list[Array]], list[Array]]:
@@ -139,6 +41,7 @@ def compile_step(plan: StepPlan, run_call: RunCall) -> Callable[[list[Array]], l
         inputs = [draft.layouts[i] for i in planned.inputs]
         draft.layouts.append(_place(draft, planned.call, inputs, run_call))
     results = [_result(draft, draft.layouts[value]) for value in plan.outputs]
+    draft.finish(results)
     return _Step(draft, len(plan.loads), results, [plan.type(v).shape for v in plan.outputs]).run
 
 
@@ -191,67 +94,6 @@ class _Step:
         return results
 
 
-def place_arena(draft: Draft, slots: Slots) -> None:
-    """Lay the buffers of results into one arena, each from its making to its last use."""
-    for number, operation in enumerate(draft.operations):
-        for touched in (*operation.reads, operation.writes):
-            draft.slots[draft.base(touched)].last = number
-    offsets, size = _offsets(draft)
-    arena = np.empty(size + ALIGNMENT, np.uint8)
-    start = -arena.ctypes.data % ALIGNMENT
-    for index, offset in offsets.items():
-        slot = draft.slots[index]
-        first = start + offset
-        slots[index] = arena[first : first + slot.nbytes].view(NUMPY[slot.dtype])
-    for index, slot in enumerate(draft.slots):
-        if slot.kind == ALIAS:
-            slots[index] = slots[slot.base][slot.offset :]
-
-
-def _offsets(draft: Draft) -> tuple[dict[int, int], int]:
-    """Offset of each arena buffer and the arena's length: the smallest gap that fits."""
-    offsets: dict[int, int] = {}
-    gaps: list[tuple[int, int]] = []  # (offset, length), ascending
-    size = 0
-    ends: dict[int, list[int]] = {}
-    for index, slot in enumerate(draft.slots):
-        if slot.kind == ARENA:
-            ends.setdefault(slot.last, []).append(index)
-    for number, operation in enumerate(draft.operations):
-        index = operation.writes
-        slot = draft.slots[index]
-        if slot.kind == ARENA and index not in offsets:
-            length = _padded(slot)
-            fitting = [(n, at) for at, n in gaps if n >= length]
-            if fitting:
-                room, at = min(fitting)
-                gaps.remove((at, room))
-                if room > length:
-                    gaps.append((at + length, room - length))
-                offsets[index] = at
-            else:
-                offsets[index], size = size, size + length
-        for dead in ends.get(number, []):
-            if dead in offsets:
-                gaps = _joined([*gaps, (offsets[dead], _padded(draft.slots[dead]))])
-    return offsets, size
-
-
-def _padded(slot: Slot) -> int:
-    return -(-max(1, slot.nbytes) // ALIGNMENT) * ALIGNMENT
-
-
-def _joined(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Gaps in order, neighbours made one."""
-    out: list[tuple[int, int]] = []
-    for at, length in sorted(gaps):
-        if out and sum(out[-1]) == at:
-            out[-1] = (out[-1][0], out[-1][1] + length)
-        else:
-            out.append((at, length))
-    return out
-
-
 # ---- one operator at a time -----------------------------------------------------------------
 
 
@@ -263,12 +105,37 @@ def _place(draft: Draft, call: Call, inputs: list[Layout], run_call: RunCall) ->
     place = NATIVE.get(call.op.name)
     target = draft.new(call.output.dtype, call.output.elements)
     result = Layout.dense(target, call.output.shape)
-    if call.output.elements:
-        if place is not None:
-            place(draft, call, inputs, target)
-        else:
-            _general(draft, call, inputs, target, run_call)
+    if not call.output.elements:
+        return result
+    if place is None:
+        _general(draft, call, inputs, target, run_call)
+        return result
+
+    def alone() -> None:
+        place(draft, call, inputs, target)
+
+    wanted = _wanted(call, inputs, target, alone)
+    if wanted is not None:
+        draft.groups.place(wanted)
+    else:
+        alone()
     return result
+
+
+def _wanted(
+    call: Call, inputs: list[Layout], target: int, alone: Callable[[], None]
+) -> Wanted | None:
+    """The operator as one of a chain, where a chain can compute it."""
+    name, dtypes = call.op.name, [t.dtype for t in call.inputs]
+    kinds = names([*dtypes, call.output.dtype])
+    if name not in CHAINED or kinds is None:
+        return None
+    reduces = name in REDUCED
+    if reduces and call.output.dtype is not DType.FLOAT32:
+        return None
+    shape = call.inputs[0].shape if reduces else call.output.shape
+    word = KINDS[call.output.dtype] if name == "cast" else name
+    return Wanted(word, tuple(inputs), kinds[:-1], shape, reduces, target, alone)
 
 
 def _view(call: Call, inputs: list[Layout]) -> Layout | None:
@@ -314,7 +181,7 @@ def _cast(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
 
 def _binary(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     name, shape = call.op.name, call.output.shape
-    a, b = (draft.at(x) for x in inputs)
+    a, b = (draft.at(x.slot, x.offset) for x in inputs)
     a_strides, b_strides = (x.over(shape) for x in inputs)
 
     def bind(slots: Slots) -> Kernel:
@@ -328,7 +195,7 @@ def _binary(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None
 
 def _where(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     shape = call.output.shape
-    c, a, b = (draft.at(x) for x in inputs)
+    c, a, b = (draft.at(x.slot, x.offset) for x in inputs)
     steps = [x.over(shape) for x in inputs]
 
     def bind(slots: Slots) -> Kernel:
@@ -366,7 +233,7 @@ def _matmul_operand(draft: Draft, x: Layout, batch: Sequence[int]) -> tuple[int,
     if stride is None:
         x = draft.packed(x.expanded(whole))
         return x.slot, [math.prod(x.shape[-2:]), *x.strides[-2:]]
-    return draft.at(x), [stride, *steps[-2:]]
+    return draft.at(x.slot, x.offset), [stride, *steps[-2:]]
 
 
 def _matmul(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
@@ -484,3 +351,9 @@ NATIVE: dict[str, Place] = {
     "add_rows": _add_rows,
 }
 """Operators with a prepared native call; others go through the backend."""
+
+REDUCED = frozenset({"sum_last", "amax"})
+"""Operators of a chain that take a whole row to one element."""
+
+CHAINED = frozenset({*_UNARY, "not", *_BINARY, *_COMPARE, "where", "cast", *REDUCED})
+"""Operators that a chain can compute."""

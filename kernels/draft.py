@@ -1,0 +1,227 @@
+"""A step under construction: buffers, native calls, and the arena the buffers lie in.
+
+* A slot is a flat buffer of one element type: a load, a result of the arena, a tensor of
+  the new state, or an alias of the rest of another slot.
+* An operation is one native call that reads and writes slots.
+* Elementwise operators wait in open groups (``chains.py``); a group becomes an operation
+  when something outside it needs one of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from identic.kernels import _native
+from identic.kernels.arrays import NUMPY, Array
+from identic.kernels.chains import Chained, Groups
+from identic.kernels.layouts import Layout
+from identic.protocol.dtypes import DType
+
+Slots = list[Array]
+Kernel = Callable[[], None]
+Bind = Callable[[Slots], Kernel]
+"""Given the table of buffers, the call that reads them from it at each step."""
+
+LOAD, ARENA, RESULT, ALIAS = range(4)
+
+ALIGNMENT = 64
+
+
+@dataclass
+class Slot:
+    """A buffer of one element type, flat."""
+
+    dtype: DType
+    elements: int
+    kind: int
+    base: int = -1
+    """For an alias: the slot it shows."""
+    offset: int = 0
+    """For an alias: its first element."""
+    last: int = -1
+    """Number of the last operation that touches it."""
+
+    @property
+    def nbytes(self) -> int:
+        """Length in bytes."""
+        return self.elements * self.dtype.size
+
+
+@dataclass
+class Operation:
+    """One native call."""
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    bind: Bind
+    chained: Chained | None = None
+    """For a chain: its members, of which it writes those that something else needs."""
+
+
+@dataclass
+class Draft:
+    """The operations of a step while they are collected."""
+
+    slots: list[Slot] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    layouts: list[Layout] = field(default_factory=list)
+    """Of the plan's values, in order."""
+    dense: dict[Layout, Layout] = field(default_factory=dict)
+    aliases: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.groups = Groups(self._chain)
+
+    def new(self, dtype: DType, elements: int, kind: int = ARENA) -> int:
+        """A new buffer."""
+        self.slots.append(Slot(dtype, elements, kind))
+        return len(self.slots) - 1
+
+    def emit(self, reads: Sequence[int], writes: int, bind: Bind) -> None:
+        """Append a native call, after the groups that make what it reads."""
+        for slot in reads:
+            self.groups.need(self.base(slot))
+        self.operations.append(Operation(tuple(reads), (writes,), bind))
+
+    def _chain(self, chained: Chained) -> None:
+        """Append a chain."""
+        reads = tuple(self.at(x.slot, x.offset) for x in chained.externals)
+        self.operations.append(Operation(reads, (), _unbound, chained))
+
+    def finish(self, results: Sequence[int]) -> None:
+        """Run what is still open, and let each chain write what is needed of it."""
+        self.groups.close()
+        needed = {self.base(slot) for o in self.operations for slot in o.reads} | set(results)
+        for operation in self.operations:
+            if operation.chained is not None:
+                kept = {s: n for s, n in operation.chained.members.items() if s in needed}
+                operation.writes = tuple(kept)
+                operation.bind = chain_bind(operation.chained, operation.reads, kept)
+        self.operations = [o for o in self.operations if o.writes]
+
+    def base(self, slot: int) -> int:
+        """The buffer that ``slot`` is, or shows."""
+        return self.slots[slot].base if self.slots[slot].kind == ALIAS else slot
+
+    def at(self, slot: int, offset: int) -> int:
+        """A slot whose first element is the one at ``offset`` of ``slot``."""
+        if not offset:
+            return slot
+        key = (slot, offset)
+        if key not in self.aliases:
+            whole = self.slots[slot]
+            self.slots.append(Slot(whole.dtype, whole.elements - offset, ALIAS, *key))
+            self.aliases[key] = len(self.slots) - 1
+        return self.aliases[key]
+
+    def packed(self, layout: Layout) -> Layout:
+        """The layout if its elements are a row-major buffer from the start, else a copy's."""
+        whole = layout.elements == self.slots[layout.slot].elements
+        if layout.row_major and whole and not layout.offset:
+            return layout
+        if layout not in self.dense:
+            kind = self.slots[layout.slot].dtype
+            self.dense[layout] = self.copy(layout, self.new(kind, layout.elements))
+        return self.dense[layout]
+
+    def copy(self, layout: Layout, target: int) -> Layout:
+        """Copy a layout's elements into a new buffer."""
+        result = Layout.dense(target, layout.shape)
+        source, strides, shape = layout.slot, layout.strides, layout.shape
+        offset, to = layout.offset, result.strides
+
+        def bind(slots: Slots) -> Kernel:
+            def run() -> None:
+                _native.copy_strided(slots[target], 0, to, slots[source], offset, strides, shape)
+
+            return run
+
+        if layout.elements:
+            self.emit((source,), target, bind)
+        return result
+
+
+def _unbound(slots: Slots) -> Kernel:
+    raise RuntimeError(f"a chain over {len(slots)} buffers is bound before it is finished")
+
+
+def chain_bind(chained: Chained, reads: tuple[int, ...], writes: dict[int, int]) -> Bind:
+    """The native chain that computes the slots ``writes`` from the slots ``reads``."""
+    inputs = [(x.kind, x.of_rows) for x in chained.externals]
+    code = [(name, list(operands)) for name, operands in chained.code]
+    native = _native.Chain(inputs, code, list(writes.values()))
+    steps = [x.steps for x in chained.externals]
+    shape, targets = chained.shape, tuple(writes)
+
+    def bind(slots: Slots) -> Kernel:
+        def run() -> None:
+            native.run([slots[w] for w in targets], [slots[r] for r in reads], shape, steps)
+
+        return run
+
+    return bind
+
+
+def place_arena(draft: Draft, slots: Slots) -> None:
+    """Lay the buffers of results into one arena, each from its making to its last use."""
+    for number, operation in enumerate(draft.operations):
+        for touched in (*operation.reads, *operation.writes):
+            draft.slots[draft.base(touched)].last = number
+    offsets, size = _offsets(draft)
+    arena = np.empty(size + ALIGNMENT, np.uint8)
+    start = -arena.ctypes.data % ALIGNMENT
+    for index, offset in offsets.items():
+        slot = draft.slots[index]
+        first = start + offset
+        slots[index] = arena[first : first + slot.nbytes].view(NUMPY[slot.dtype])
+    for index, slot in enumerate(draft.slots):
+        if slot.kind == ALIAS:
+            slots[index] = slots[slot.base][slot.offset :]
+
+
+def _offsets(draft: Draft) -> tuple[dict[int, int], int]:
+    """Offset of each arena buffer and the arena's length: the smallest gap that fits."""
+    offsets: dict[int, int] = {}
+    gaps: list[tuple[int, int]] = []  # (offset, length), ascending
+    size = 0
+    ends: dict[int, list[int]] = {}
+    for index, slot in enumerate(draft.slots):
+        if slot.kind == ARENA:
+            ends.setdefault(slot.last, []).append(index)
+    for number, operation in enumerate(draft.operations):
+        for index in operation.writes:
+            slot = draft.slots[index]
+            if slot.kind != ARENA or index in offsets:
+                continue
+            length = _padded(slot)
+            fitting = [(n, at) for at, n in gaps if n >= length]
+            if fitting:
+                room, at = min(fitting)
+                gaps.remove((at, room))
+                if room > length:
+                    gaps.append((at + length, room - length))
+                offsets[index] = at
+            else:
+                offsets[index], size = size, size + length
+        for dead in ends.get(number, []):
+            if dead in offsets:
+                gaps = _joined([*gaps, (offsets[dead], _padded(draft.slots[dead]))])
+    return offsets, size
+
+
+def _padded(slot: Slot) -> int:
+    return -(-max(1, slot.nbytes) // ALIGNMENT) * ALIGNMENT
+
+
+def _joined(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Gaps in order, neighbours made one."""
+    out: list[tuple[int, int]] = []
+    for at, length in sorted(gaps):
+        if out and sum(out[-1]) == at:
+            out[-1] = (out[-1][0], out[-1][1] + length)
+        else:
+            out.append((at, length))
+    return out
