@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from identic.node.demo import run as network
 from identic.node.cli.output import Answer, current
+from identic.node.demo.run import run
 
 
 def demo(
@@ -25,4 +25,4 @@ def demo(
     posts a job and follows it; then the same job with a solver that lies in one element. The
     exit code is 0 if the honest job was settled and the lie was ruled against.
     """
-    return network.run(current(), steps=steps, into=into)
+    return run(current(), steps=steps, into=into)
