@@ -162,7 +162,7 @@ def copy(c: Context) -> int:
 def arange(c: Context) -> int:
     """A ladder of numbers with whole start and step."""
     overload, b = c.node.overload, c.builder
-    start = 0.0 if overload == "default" else c.scalar(0)
+    start = 0 if overload == "default" else c.scalar(0)
     step = c.scalar(2, "step", 1) if overload != "default" else 1
     if start != int(start) or step != int(step):
         raise c.refuse(

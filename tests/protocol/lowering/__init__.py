@@ -1,0 +1,1 @@
+"""Lowering of graphs, without any framework."""
