@@ -1,7 +1,8 @@
 """Makes the golden vectors of the operators, ``ops/<operator>.json``; checks all vectors.
 
 ``python -m tests.vectors.generate`` writes the files; with ``--check`` it compares every file,
-``arithmetic.json`` too, and writes nothing. The format stands in README.md beside this file.
+``arithmetic.json`` and ``commitments.json`` too, and writes nothing. The format stands in
+README.md beside this file.
 
 The results come from the operators' folds, one primitive step at a time: from the definition
 that the referee follows, not from a kernel.
@@ -24,7 +25,7 @@ from identic.protocol.ops.primitives import random_words
 from identic.protocol.program.types import Attribute
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import BUILDERS, Case, Maker, case
-from tests.vectors import arithmetic
+from tests.vectors import arithmetic, commitments
 
 FOLDER = Path(__file__).parent / "ops"
 CASES = 10
@@ -131,7 +132,8 @@ def parse(row: dict[str, Any], name: str) -> tuple[Call, list[list[int]], list[i
 def main() -> int:
     """Write the files, or compare them with ``--check``; 1 when one differs."""
     check = "--check" in sys.argv[1:]
-    stale = [] if not check or arithmetic.PATH.read_text() == arithmetic.text() else ["arithmetic"]
+    others = {"arithmetic": arithmetic, "commitments": commitments} if check else {}
+    stale = [name for name, made in others.items() if made.PATH.read_text() != made.text()]
     for name in sorted(TABLE):
         made = text(name)
         if not check:
