@@ -22,7 +22,7 @@ import types
 import typing
 from collections.abc import Callable
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 from identic.protocol.errors import Code, ProtocolError
@@ -62,7 +62,10 @@ class Cursor:
         # ENC-3: a length is at most MAX_LENGTH and at most what is left.
         if value > min(MAX_LENGTH, len(self.data) - self.at):
             raise ProtocolError(
-                "ENC-3", Code.TOO_LARGE, got=f"length {value}", want=f"at most {len(self.data) - self.at}"
+                "ENC-3",
+                Code.TOO_LARGE,
+                got=f"length {value}",
+                want=f"at most {len(self.data) - self.at}",
             )
         return value
 
@@ -93,8 +96,7 @@ def decode(kind: type[T], data: bytes) -> T:
     return typing.cast(T, value)
 
 
-@lru_cache(maxsize=None)
-def _codec(kind: Any) -> tuple[Writer, Reader]:
+def _build(kind: Any) -> tuple[Writer, Reader]:
     """Build the writer and the reader of one annotation."""
     origin = typing.get_origin(kind)
     if origin is tuple:
@@ -106,6 +108,9 @@ def _codec(kind: Any) -> tuple[Writer, Reader]:
     if isinstance(kind, type):
         return _scalar(kind)
     raise TypeError(f"no canonical encoding for {kind!r}")
+
+
+_codec: Callable[[Any], tuple[Writer, Reader]] = cache(_build)
 
 
 def _scalar(kind: type) -> tuple[Writer, Reader]:
@@ -151,7 +156,9 @@ def _write_signed(value: Any, out: bytearray) -> None:
 
 def _write_bytes(value: Any, out: bytearray) -> None:
     if len(value) > MAX_LENGTH:
-        raise ProtocolError("ENC-3", Code.TOO_LARGE, got=f"{len(value)} bytes", want=f"at most {MAX_LENGTH}")
+        raise ProtocolError(
+            "ENC-3", Code.TOO_LARGE, got=f"{len(value)} bytes", want=f"at most {MAX_LENGTH}"
+        )
     out.extend(len(value).to_bytes(4, "big"))
     out.extend(value)
 
@@ -162,7 +169,9 @@ def _read_text(cursor: Cursor) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         # ENC-6: text is UTF-8.
-        raise ProtocolError("ENC-6", Code.MALFORMED, got=data[:16].hex(), want="UTF-8 text") from error
+        raise ProtocolError(
+            "ENC-6", Code.MALFORMED, got=data[:16].hex(), want="UTF-8 text"
+        ) from error
 
 
 def _enumeration(kind: type[IntEnum]) -> tuple[Writer, Reader]:
@@ -172,7 +181,9 @@ def _enumeration(kind: type[IntEnum]) -> tuple[Writer, Reader]:
         byte = cursor.take(1)[0]
         # ENC-7: an enumeration's byte is one of its members.
         if byte not in known:
-            raise ProtocolError("ENC-7", Code.UNKNOWN, got=f"{kind.__name__} {byte}", want=sorted(known))
+            raise ProtocolError(
+                "ENC-7", Code.UNKNOWN, got=f"{kind.__name__} {byte}", want=sorted(known)
+            )
         return known[byte]
 
     return lambda value, out: out.append(int(value)), read

@@ -51,7 +51,7 @@ class ProtocolError(IdenticError):
         super().__init__(f"got {self.got}, want {self.want} ({rule}, {code})")
 
 
-class IllegalMove(ProtocolError):  # noqa: N818 - a move, in the words of the field
+class IllegalMove(ProtocolError):
     """An event that the state machine does not allow in its present phase."""
 
     def __init__(self, rule: str, *, got: object, want: object) -> None:

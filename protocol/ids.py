@@ -15,9 +15,12 @@ class Unsigned(int):
     """An integer in ``[0, 2**64)``; encoded as eight bytes, big end first (ENC-2)."""
 
     def __new__(cls, value: int) -> Self:
+        """Refuse a value outside the range."""
         # ENC-2: an unsigned integer lies in [0, 2**64).
         if not 0 <= value < 1 << 64:
-            raise ProtocolError("ENC-2", Code.OUT_OF_RANGE, got=value, want=f"{cls.__name__} in [0, 2^64)")
+            raise ProtocolError(
+                "ENC-2", Code.OUT_OF_RANGE, got=value, want=f"{cls.__name__} in [0, 2^64)"
+            )
         return super().__new__(cls, value)
 
 
@@ -47,10 +50,14 @@ class FixedBytes(bytes):
     SIZE: ClassVar[int] = 0
 
     def __new__(cls, value: bytes) -> Self:
+        """Refuse a value of another length."""
         # ENC-4: bytes of a fixed length have exactly that length.
         if len(value) != cls.SIZE:
             raise ProtocolError(
-                "ENC-4", Code.MALFORMED, got=f"{len(value)} bytes", want=f"{cls.__name__} of {cls.SIZE} bytes"
+                "ENC-4",
+                Code.MALFORMED,
+                got=f"{len(value)} bytes",
+                want=f"{cls.__name__} of {cls.SIZE} bytes",
             )
         return super().__new__(cls, value)
 

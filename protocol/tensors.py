@@ -41,7 +41,10 @@ class TensorType:
         # PRG-3: a tensor has at most 8 axes and at most 2**46 bytes.
         if len(self.shape) > MAX_RANK or self.nbytes > MAX_BYTES:
             raise ProtocolError(
-                "PRG-3", Code.TOO_LARGE, got=self, want=f"rank <= {MAX_RANK} and at most {MAX_BYTES} bytes"
+                "PRG-3",
+                Code.TOO_LARGE,
+                got=self,
+                want=f"rank <= {MAX_RANK} and at most {MAX_BYTES} bytes",
             )
 
     @property
@@ -106,7 +109,12 @@ def broadcast_shapes(shapes: Sequence[Sequence[int]]) -> Shape:
         lengths = {s[len(s) - rank + axis] for s in shapes if len(s) - rank + axis >= 0} - {1}
         # OP-2: operands' axes are equal or 1.
         if len(lengths) > 1:
-            raise ProtocolError("OP-2", Code.MISMATCH, got=[tuple(s) for s in shapes], want="shapes that broadcast")
+            raise ProtocolError(
+                "OP-2",
+                Code.MISMATCH,
+                got=[tuple(s) for s in shapes],
+                want="shapes that broadcast",
+            )
         out.append(lengths.pop() if lengths else 1)
     return tuple(out)
 
