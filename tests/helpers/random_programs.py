@@ -33,6 +33,7 @@ KINDS = (
     *["unary"] * 3,
     *["binary"] * 8,
     *["view"] * 3,
+    *["norm"] * 2,
     *("where", "compare", "row", "column", "matmul", "join", "cast"),
 )
 
@@ -74,19 +75,27 @@ class Grower:
             self.combine(kind, value)
         elif kind == "view":
             self.view(value, shape)
-        elif kind == "row" and shape and shape[-1]:
-            b.op(self.random.choice(["sum_last", "amax"]), value)
-        elif kind == "column" and shape:
-            b.op("sum_first", value)
-        elif kind == "matmul" and len(shape) >= 2:
-            axes = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
-            b.op("matmul", value, b.op("permute", value, axes=axes))
-        elif kind == "join" and shape:
-            b.op("concat", value, value, axis=self.random.randrange(len(shape)))
         elif kind == "cast":
             mask = self.pick(BOOL)
             if mask is not None:
                 b.op("cast", mask, dtype=F32)
+        elif shape:
+            self.along(kind, value, shape)
+
+    def along(self, kind: str, value: int, shape: tuple[int, ...]) -> None:
+        """An operator along an axis."""
+        b = self.builder
+        if kind == "row" and shape[-1]:
+            b.op(self.random.choice(["sum_last", "amax"]), value)
+        elif kind == "norm" and shape[-1]:
+            self.norm(value, shape)
+        elif kind == "column":
+            b.op("sum_first", value)
+        elif kind == "matmul" and len(shape) >= 2:
+            axes = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+            b.op("matmul", value, b.op("permute", value, axes=axes))
+        elif kind == "join":
+            b.op("concat", value, value, axis=self.random.randrange(len(shape)))
 
     def combine(self, kind: str, value: int) -> None:
         """An operator of two or three operands."""
@@ -100,6 +109,17 @@ class Grower:
         else:
             mask = self.builder.op("lt", value, other)
             self.builder.op("where", mask, other, value)
+
+    def norm(self, value: int, shape: tuple[int, ...]) -> None:
+        """A reduction of rows, something done to its result, and the row under it."""
+        b = self.builder
+        row = b.op(self.random.choice(["sum_last", "amax"]), value)
+        if self.random.random() < 0.5:
+            row = b.op(self.random.choice(UNARY), row)
+        column = b.op("reshape", row, shape=(*shape[:-1], 1))
+        if self.random.random() < 0.5:
+            column = b.op("add", column, b.scalar(0.25))
+        b.op(self.random.choice(BINARY), value, column)
 
     def view(self, value: int, shape: tuple[int, ...]) -> None:
         """A view of a value."""
