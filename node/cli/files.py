@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from identic.protocol.errors import LocalError
+
+PIECE_BYTES: Final = 1 << 24
+"""Bytes read at once, so that the limit alone takes no memory."""
 
 
 def read(path: Path, limit: int, what: str) -> bytes:
@@ -21,14 +25,17 @@ def read(path: Path, limit: int, what: str) -> bytes:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(limit + 1)
+            pieces, left = [], limit + 1
+            while left and (piece := file.read(min(left, PIECE_BYTES))):
+                pieces.append(piece)
+                left -= len(piece)
     except OSError as error:
         raise LocalError(
             f"cannot read {path}: {error.strerror}", remedy=f"name the file of {what}"
         ) from error
-    if len(data) > limit:
+    if not left:
         raise LocalError(f"{path} is too long to be {what}", remedy="name another file")
-    return data
+    return b"".join(pieces)
 
 
 def write(path: Path, data: bytes) -> None:

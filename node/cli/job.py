@@ -22,7 +22,7 @@ from identic.node.cli.client import (
 from identic.node.cli.output import Answer, Lines, columns, current
 from identic.node.cli.reading import LogReader
 from identic.node.cli.screens import progress
-from identic.node.cli.views import job_view, loss_of, party_name, verdict_of
+from identic.node.cli.views import job_view, loss_of, verdict_of
 from identic.node.cli.watching import Watch, Watched
 from identic.node.rpc.remote import Remote
 from identic.node.views import JobDetail, JobSummary
@@ -108,10 +108,10 @@ def show(
 
 def facts(known: Known) -> Lines:
     """The lines about a job that its live screen does not have."""
-    job, board, terms = known.job, known.reader.board, known.job.terms
+    job, terms = known.job, known.job.terms
     rows = [
         ["id", job.id.hex()],
-        ["posted", f"{words.moment(job.posted_at)} by {party_name(board, terms.submitter)}"],
+        ["posted", f"{words.moment(job.posted_at)} by {words.party('submitter', terms.submitter)}"],
         ["program", terms.program.short],
         ["start", f"state {terms.initial_state.short}, seed {int(terms.seed)}"],
         ["escrow", words.money(terms.escrow)],

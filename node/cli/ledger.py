@@ -35,7 +35,7 @@ def show(
         return reader
 
     reader = asker.run(read)
-    view = ledger_view(reader.board, reader.size, asker.identity.party)
+    view = ledger_view(reader, asker.identity.party)
     parties = {
         party.hex(): {
             "balance": int(reader.board.ledger.balance(party)),

@@ -19,7 +19,7 @@ from identic.proofs.signatures import verify
 from identic.protocol.encoding import decode
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.hashing import Domain
-from identic.protocol.ids import PartyId, Signature
+from identic.protocol.ids import JobId, PartyId, Signature
 from identic.protocol.job.entries import DisputeOpened, LogEntry, LogHead, Ruled
 from identic.protocol.job.messages import DisputeId
 from identic.protocol.job.state import Job
@@ -61,6 +61,7 @@ class LogReader:
         self._programs = Programs(blobs, Limits())
         self._mirror = Mirror(remote.connection.peer.party, self._programs.plan)
         self.disputes: dict[DisputeId, Dispute] = {}
+        self._roles: dict[PartyId, str] = {}
 
     @property
     def board(self) -> Board:
@@ -111,6 +112,7 @@ class LogReader:
             await self.plan(self.board.job(event.job))
         before = self.board
         entry = self._mirror.take(data)
+        self._remember(getattr(event, "job", None))
         if isinstance(event, DisputeOpened):
             job = before.job(event.job)
             roles = (role_of(job, event.defender), role_of(job, event.challenger))
@@ -121,6 +123,18 @@ class LogReader:
             roles = self.disputes[event.dispute].roles
             self.disputes[event.dispute] = Dispute(roles, tuple(moved))
         return entry
+
+    def role(self, party: PartyId) -> str:
+        """What a party was last; a solver stays one on the screen after its job was taken away."""
+        return self._roles.get(party, "verifier" if party in self.board.enrolled else "")
+
+    def _remember(self, name: JobId | None) -> None:
+        job = None if name is None else self.board.jobs.get(name)
+        for job in self.board.jobs.values() if job is None else (job,):
+            self._roles.setdefault(job.terms.submitter, "submitter")
+            self._roles.update({seat.party: "verifier" for seat in job.verifiers})
+            if job.solver is not None:
+                self._roles[job.solver] = "solver"
 
 
 def role_of(job: Job, party: PartyId) -> str:

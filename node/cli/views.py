@@ -6,11 +6,10 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from identic.node.cli import words
-from identic.node.cli.reading import LogReader, role_of
+from identic.node.cli.reading import LogReader
 from identic.node.cli.screens import descent
 from identic.node.cli.screens.ledger import AccountLine, LedgerView
 from identic.node.cli.screens.progress import JobView, PartyView
-from identic.node.coordinator.board import Board
 from identic.node.views import PartyProgress
 from identic.protocol.ids import PartyId
 from identic.protocol.job.messages import DisputeId
@@ -18,7 +17,6 @@ from identic.protocol.job.state import Awaiting, Job, Seat
 from identic.protocol.program.plan import StepPlan
 from identic.protocol.settlement.ledger import (
     Balance,
-    Bond,
     Burned,
     Escrow,
     Issued,
@@ -43,7 +41,10 @@ def job_view(
     """
     told = {report.party: report for report in reports}
     parties = []
-    if job.solver is not None:
+    if job.solver is None:
+        # Reports are about an attempt that is over.
+        reports = ()
+    else:
         parties.append(_solver(job, told.get(job.solver)))
     parties += [_verifier(job, seat, told.get(seat.party)) for seat in job.verifiers]
     seen = {job.solver, *(seat.party for seat in job.verifiers)}
@@ -141,78 +142,75 @@ def dispute_view(
     if ruling is None:
         return None
     known = reader.disputes[dispute]
-    job = reader.board.job(case.job)
     return descent.describe(
         case.dispute.setup,
         ruling,
         roles=known.roles,
         places=places,
-        money=payments(known.payments, job),
+        money=payments(known.payments, reader),
         transcript=transcript or f"{dispute.name}.identic",
     )
 
 
-def payments(moved: Iterable[Transaction], job: Job) -> tuple[str, ...]:
+def payments(moved: Iterable[Transaction], reader: LogReader) -> tuple[str, ...]:
     """Sentences about money: who paid whom, and why."""
-    return tuple(sentence for t in moved if (sentence := _payment(t, job)))
+    freed: dict[PartyId, int] = {}
+    sentences = []
+    for transaction in moved:
+        if transaction.id.reason is Reason.RELEASE:
+            party = transaction.id.party
+            freed[party] = freed.get(party, 0) + _received(transaction)
+        elif sentence := _payment(transaction, reader):
+            sentences.append(sentence)
+    if freed:
+        each = [f"{words.money(sum_)} of {_name(reader, p)}" for p, sum_ in freed.items()]
+        sentences.append(f"bonds given back: {', '.join(each)}")
+    return tuple(sentences)
 
 
-_VERBS = {
-    Reason.REWARD: "paid {total} to {to}",
-    Reason.REFUND: "{total} of the escrow go back to {to}",
-    Reason.RELEASE: "the bond of {party} is free again: {total}",
-    Reason.ESCROW: "{total} set aside by {party}",
-    Reason.BOND: "{party} puts {total} at risk",
-}
+def _name(reader: LogReader, party: PartyId) -> str:
+    return words.party(reader.role(party), party)
 
 
-def _payment(transaction: Transaction, job: Job) -> str:
-    party = words.party(role_of(job, transaction.id.party), transaction.id.party)
-    received = [p for p in transaction.postings if p.amount > 0]
-    total = words.money(sum(p.amount for p in received))
+def _received(transaction: Transaction) -> int:
+    return sum(p.amount for p in transaction.postings if p.amount > 0)
+
+
+def _payment(transaction: Transaction, reader: LogReader) -> str:
+    party, total = _name(reader, transaction.id.party), words.money(_received(transaction))
     to = [
-        f"{words.money(p.amount)} to {words.party(role_of(job, p.account.party), p.account.party)}"
-        for p in received
-        if isinstance(p.account, Balance)
+        (words.money(p.amount), _name(reader, p.account.party))
+        for p in transaction.postings
+        if p.amount > 0 and isinstance(p.account, Balance)
     ]
-    burned = sum(p.amount for p in received if isinstance(p.account, Burned))
-    if transaction.id.reason is Reason.SLASH:
-        return f"slashed {total} from {party}: {', '.join(to)}, {words.money(burned)} burned"
-    if transaction.id.reason is Reason.LATE:
-        return f"{party} was late; of its bond {' and '.join(to)}"
-    receivers = [text.partition(" to ")[2] for text in to]
-    pattern = _VERBS.get(transaction.id.reason, "")
-    return pattern.format(total=total, party=party, to=" and ".join(receivers))
+    each = ", ".join(f"{amount} to {name}" for amount, name in to)
+    burned = sum(p.amount for p in transaction.postings if isinstance(p.account, Burned))
+    return {
+        Reason.SLASH: f"slashed {total} from {party}: {each}, {words.money(burned)} burned",
+        Reason.LATE: f"{party} was late; of its bond {each}",
+        Reason.REWARD: f"paid {each}",
+        Reason.REFUND: f"left of the escrow: {each}",
+    }.get(transaction.id.reason, "")
 
 
 # ---- money ----------------------------------------------------------------------------------
 
 
-def party_name(board: Board, party: PartyId) -> str:
-    """How screens call a party, by what it was last."""
-    for job in reversed(list(board.jobs.values())):
-        role = role_of(job, party)
-        if role != "whistleblower":
-            return words.party(role, party)
-    return words.party("verifier" if party in board.enrolled else "", party)
-
-
-def ledger_view(board: Board, entries: int, own: PartyId | None = None) -> LedgerView:
+def ledger_view(reader: LogReader, own: PartyId | None = None) -> LedgerView:
     """All accounts.
 
     Args:
-        board: the board.
-        entries: entries of the log that it follows from.
-        own: the party to mark as the reader.
+        reader: the log as read.
+        own: the party to mark as the reader's.
     """
-    ledger = board.ledger
+    ledger = reader.board.ledger
     accounts = [
         AccountLine(
-            party_name(board, party) + (" (you)" if party == own else ""),
+            _name(reader, party) + (" (you)" if party == own else ""),
             int(ledger.balance(party)),
             int(ledger.at_risk(party)),
         )
-        for party in board.known
+        for party in reader.board.known
     ]
     held = ledger.balances.items()
     return LedgerView(
@@ -221,11 +219,5 @@ def ledger_view(board: Board, entries: int, own: PartyId | None = None) -> Ledge
         burned=ledger.of(Burned()),
         issued=-ledger.of(Issued()),
         total=sum(ledger.balances.values()),
-        entries=entries,
+        entries=reader.size,
     )
-
-
-def bonds_of(board: Board, party: PartyId) -> int:
-    """Money of a party in bonds, in millionths of a credit."""
-    held = board.ledger.balances.items()
-    return sum(n for account, n in held if isinstance(account, Bond) and account.party == party)

@@ -148,7 +148,8 @@ def lines(view: JobView) -> Lines:
 
 def plain_line(view: JobView) -> str:
     """The picture in one line, for a pipe."""
-    facts = [f"{view.name} {view.phase}"]
+    attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
+    facts = [f"{view.name} {view.phase}{attempt}"]
     for party in view.parties:
         text = f"{party.role} {party.name} {party.step}/{view.steps}"
         if party.loss is not None:
@@ -162,10 +163,11 @@ def plain_line(view: JobView) -> str:
 
 
 def _stage(view: JobView) -> tuple[object, ...]:
-    """What must change before a pipe gets another line."""
-    tenth = max(1, view.steps // TENTHS)
-    parties = tuple((p.name, p.verdict, p.step // tenth) for p in view.parties)
-    return view.phase, view.attempt, view.committed // tenth, parties
+    """What must change before a pipe gets another line: a tenth of all the work, at least."""
+    work = view.steps * max(1, len(view.parties))
+    tenth = TENTHS * sum(party.step for party in view.parties) // max(1, work)
+    verdicts = tuple((party.name, party.verdict) for party in view.parties)
+    return view.phase, view.attempt, verdicts, tenth
 
 
 class LiveJob:
