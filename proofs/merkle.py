@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.hashing import EMPTY_ROOT, fold, node_hash
 from identic.protocol.ids import Digest
+from identic.protocol.job.run import Frontier
 
 Path = tuple[Digest, ...]
 
@@ -170,30 +171,21 @@ def _roots(
 
 
 class IncrementalTree:
-    """A tree that grows by leaves and keeps only the roots of its full subtrees.
-
-    The stack holds one root for each bit of the size, the largest subtree first.
-    """
+    """A tree that grows by leaves and keeps only the roots of its full subtrees."""
 
     def __init__(self) -> None:
-        self.size = 0
-        self._stack: list[bytes] = []
+        self._frontier = Frontier()
 
     def append(self, leaf: bytes) -> None:
         """Add one leaf hash."""
-        node, rest = bytes(leaf), self.size
-        while rest % 2:
-            node = node_hash(self._stack.pop(), node)
-            rest //= 2
-        self._stack.append(node)
-        self.size += 1
+        self._frontier = self._frontier.append(Digest(leaf))
+
+    @property
+    def size(self) -> int:
+        """Number of leaves so far."""
+        return self._frontier.size
 
     @property
     def root(self) -> Digest:
         """Root over the leaves so far."""
-        if not self._stack:
-            return EMPTY_ROOT
-        node = self._stack[-1]
-        for left in reversed(self._stack[:-1]):
-            node = node_hash(left, node)
-        return Digest(node)
+        return self._frontier.root

@@ -19,14 +19,14 @@ from identic.protocol.dispute.moves import Entries, Move, Side
 from identic.protocol.dispute.state import Dispute
 from identic.protocol.dtypes import DType
 from identic.protocol.ids import Unsigned
-from identic.protocol.job.entries import Verdicts
 from identic.protocol.ops import TABLE
 from identic.protocol.ops.folds import Fold, Nested
 from identic.protocol.ops.primitives import PRIMITIVES
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import BUILDERS, Case, Maker, calls, case
+from tests.helpers.duel import Ended, duel
 from tests.helpers.execution import Lie, MemoryExecution, full_path
-from tests.helpers.game import Game, Strategy, honest, play, setup_between
+from tests.helpers.game import Strategy, honest
 from tests.helpers.one_operator import Job, job_of
 
 SMALL = 400
@@ -62,31 +62,19 @@ def words_at(job: Job, element: int, path: tuple[int, ...]) -> int:
     return job.good.entries(0, job.value, element, path[:-1])[path[-1]]
 
 
-def tell(job: Job, liar: MemoryExecution, side: Side, strategy: Strategy | None = None) -> Game:
-    """Play a liar against the honest run, which is on ``side``."""
-    theirs = strategy or honest(liar)
-    ours = honest(job.good)
-    if side is Side.DEFENDER:
-        setup = setup_between(job.terms, job.plan, job.good.run_leaves(), liar.run_leaves())
-        return play(setup, ours, theirs)
-    setup = setup_between(job.terms, job.plan, liar.run_leaves(), job.good.run_leaves())
-    return play(setup, theirs, ours)
+def tell(job: Job, liar: MemoryExecution, side: Side, strategy: Strategy | None = None) -> Ended:
+    """Play a liar on ``side`` against the honest run."""
+    return duel(job).liar(side, liar, strategy).play()
 
 
-def found_at(game: Game, job: Job, side: Side, lie: Lie) -> None:
-    """Check that the ruling names exactly the lie."""
-    ruling = game.ruling
+def found_at(ended: Ended, job: Job, side: Side, lie: Lie) -> None:
+    """Check that the ruling names exactly the lie of ``side``."""
+    ruling = ended.wrong(side, "REF-12", 0, job.value).ruling
     call = job.plan.calls[0].call
-    fold = call.op.fold(call, lie.element)
-    path = full_path(fold, lie.path)
-    assert (ruling.verdict, ruling.loser) == (Verdicts.WRONG, side.other)
-    assert ruling.rule == "REF-12"
-    assert (ruling.value, ruling.element) == (job.value, lie.element)
+    path = full_path(call.op.fold(call, lie.element), lie.path)
+    assert ruling.element == lie.element
     assert tuple(ruling.path) == path
-    honest_word = words_at(job, lie.element, path)
-    assert int.from_bytes(ruling.computed, "big") == honest_word
-    assert game.refused == []
-    assert all(report.ok for report in game.reports)
+    assert int.from_bytes(ruling.computed, "big") == words_at(job, lie.element, path)
 
 
 def lies_about(job: Job) -> Iterator[Lie]:
@@ -176,9 +164,8 @@ def test_ref_12__lies_about_partial_results_are_found(
     element = data.draw(st.integers(0, call.output.elements - 1))
     right = words_at(job, element, full_path(call.op.fold(call, element), ()))
     liar = job.lying(Lie(0, job.value, element, (), right ^ 1))
-    game = tell(job, liar, side, Deeper(job.good, liar, data))
-    assert (game.ruling.verdict, game.ruling.loser) == (Verdicts.WRONG, side.other)
-    assert (game.ruling.rule, game.ruling.element) == ("REF-12", element)
+    ended = tell(job, liar, side, Deeper(job.good, liar, data))
+    assert ended.wrong(side, "REF-12", 0, job.value).ruling.element == element
 
 
 def long_cases() -> dict[str, Case]:
@@ -207,9 +194,9 @@ def test_ref_12__a_lie_deep_in_a_long_fold_is_found(name: str) -> None:
         liar = job.lying(lie)
         if liar.run_leaves() != job.good.run_leaves():
             side = Side.DEFENDER if number % 2 else Side.CHALLENGER
-            game = tell(job, liar, side)
-            found_at(game, job, side, lie)
-            assert game.ruling.read_bytes < 13_000
+            ended = tell(job, liar, side)
+            found_at(ended, job, side, lie)
+            assert ended.ruling.read_bytes < 13_000
             found += 1
     assert found >= 1
 
