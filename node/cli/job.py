@@ -109,9 +109,10 @@ def show(
 def facts(known: Known) -> Lines:
     """The lines about a job that its live screen does not have."""
     job, terms = known.job, known.job.terms
+    submitter = words.party("submitter", terms.submitter)
     rows = [
         ["id", job.id.hex()],
-        ["posted", f"{words.moment(job.posted_at)} by {words.party('submitter', terms.submitter)}"],
+        ["posted", f"{words.moment(job.posted_at)} by {submitter}"],
         ["program", terms.program.short],
         ["start", f"state {terms.initial_state.short}, seed {int(terms.seed)}"],
         ["escrow", words.money(terms.escrow)],

@@ -129,8 +129,8 @@ class LogReader:
         return self._roles.get(party, "verifier" if party in self.board.enrolled else "")
 
     def _remember(self, name: JobId | None) -> None:
-        job = None if name is None else self.board.jobs.get(name)
-        for job in self.board.jobs.values() if job is None else (job,):
+        known = self.board.jobs
+        for job in known.values() if name is None else (known[name],):
             self._roles.setdefault(job.terms.submitter, "submitter")
             self._roles.update({seat.party: "verifier" for seat in job.verifiers})
             if job.solver is not None:
