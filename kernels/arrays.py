@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from identic.protocol.dtypes import DType
+from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.tensors import TensorType
 
 Array = NDArray[Any]
@@ -60,7 +61,16 @@ def from_words(kind: TensorType, values: Sequence[int]) -> Array:
 
 
 def from_bytes(kind: TensorType, data: bytes | memoryview) -> Array:
-    """The array of type ``kind`` over ``data``, without a copy; read-only over ``bytes``."""
+    """The array of type ``kind`` over ``data``, without a copy; read-only over ``bytes``.
+
+    Raises:
+        ProtocolError: a truth value is a byte other than 0 and 1 (PRG-2).
+    """
+    if kind.dtype is DType.BOOL:
+        largest = int(np.frombuffer(data, dtype=np.uint8).max(initial=0))
+        # PRG-2: an element of type bool is the byte 0 or 1.
+        if largest > 1:
+            raise ProtocolError("PRG-2", Code.MALFORMED, got=f"a bool {largest}", want="0 or 1")
     return np.frombuffer(data, dtype=NUMPY[kind.dtype]).reshape(kind.shape)
 
 

@@ -83,6 +83,15 @@ def test_prg_2__element_types_have_their_codes_and_sizes() -> None:
     assert DType.INT32.signed(0xFFFFFFFF) == -1
 
 
+def test_prg_2__a_bool_that_is_neither_0_nor_1_is_refused() -> None:
+    kind = TensorType.of(DType.BOOL, (3,))
+    assert words(from_bytes(kind, b"\x00\x01\x01")) == [0, 1, 1]
+    assert words(from_bytes(TensorType.of(DType.BOOL, (0,)), b"")) == []
+    with pytest.raises(ProtocolError) as caught:
+        from_bytes(kind, b"\x00\x02\x01")
+    assert caught.value.rule == "PRG-2"
+
+
 @pytest.mark.parametrize("shape", [(1,) * 9, (1 << 44, 2)])
 def test_prg_3__large_tensors_are_refused(shape: tuple[int, ...]) -> None:
     kind = TensorType(DType.FLOAT32, tuple(Unsigned(n) for n in shape))
