@@ -117,7 +117,7 @@ def client(
         missing = "its address" if address is None else "its contact card"
         raise Usage(
             f"which coordinator? {missing} is missing",
-            remedy="make a configuration with `identic node init --role client`, or give "
+            remedy="give --config FILE (`identic node init --role client` makes one), or "
             "--coordinator HOST:PORT, --card FILE and --identity DIR",
         )
     if identity is not None:
