@@ -202,7 +202,6 @@ def capture(job: TrainingJob) -> Captured:
     """
     checked = Job(job)
     traced = _trace(checked)
-    _check_repeats(checked, traced)
     changed = _changed_buffers(checked, traced.graph)
     names = list(checked.buffers)
     kept = [n for n in names if n in changed]
@@ -361,25 +360,6 @@ def _placed(error: CaptureError, cause: BaseException) -> CaptureError:
     return CaptureError(
         error.rule, error.problem, advice=error.advice, place=place, operator=error.operator
     )
-
-
-def _check_repeats(checked: Job, traced: Traced) -> None:
-    """Refuse a step that is another one when it is traced again."""
-    again = _trace(checked)
-    same = len(again.constants) == len(traced.constants) and all(
-        a.dtype == b.dtype and a.tobytes() == b.tobytes()
-        for a, b in zip(again.constants, traced.constants, strict=True)
-    )
-    # CAP-2: tracing a step twice gives the same graph.
-    if again.graph != traced.graph or not same:
-        pairs = zip(traced.graph.nodes, again.graph.nodes, strict=False)
-        place = next((one.place for one, other in pairs if one != other), None)
-        raise CaptureError(
-            "CAP-2",
-            "the step differs from one tracing to the next.",
-            advice="use torch's random operations instead of Python's, and no clock or counter.",
-            place=place,
-        )
 
 
 _SAME = ("aten.clone", "aten.alias", "aten.detach", "aten.lift_fresh", "aten.lift_fresh_copy")

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -65,25 +66,14 @@ def trace(
         CaptureError: an operation cannot be part of a program; other errors are the
             function's own and pass through.
     """
-    randomness = Randomness()
-
-    def seeded(*arguments: torch.Tensor) -> list[torch.Tensor]:
-        randomness.start(arguments[0])
-        return list(function(*arguments))
-
     # Types without values: the mode has no symbols, so whatever needs a value is an error here.
     # The tracer knows inputs by identity, so each is a tensor of its own.
     mode = FakeTensorMode(allow_fallback_kernels=True, allow_non_fake_inputs=True)
     with mode:
         own = [torch.empty(tuple(x.shape), dtype=x.dtype) for x in inputs]
     with fx_traceback.preserve_node_meta(), math_attention():
-        first = make_fx(
-            seeded,
-            decomposition_table={**randomness.table(), aten.native_batch_norm.default: _batch_norm},
-            tracing_mode="fake",
-            _allow_non_fake_inputs=True,
-        )(*own)
-        first.graph.eliminate_dead_code()
+        first = _record(function, own)
+        _check_repeats(first, _record(function, own))
         second = make_fx(
             functionalize(_Replay(first).run),
             decomposition_table=decompositions.table(),
@@ -92,6 +82,50 @@ def trace(
         )(*own)
     second.graph.eliminate_dead_code()
     return _Reader(second).read()
+
+
+def _record(
+    function: Callable[..., Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor]
+) -> GraphModule:
+    """The first pass: what the function does."""
+    randomness = Randomness()
+
+    def seeded(*arguments: torch.Tensor) -> list[torch.Tensor]:
+        randomness.start(arguments[0])
+        return list(function(*arguments))
+
+    recorded = make_fx(
+        seeded,
+        decomposition_table={
+            **randomness.table(),
+            aten.native_batch_norm.default: _batch_norm,
+        },
+        tracing_mode="fake",
+        _allow_non_fake_inputs=True,
+    )(*inputs)
+    recorded.graph.eliminate_dead_code()
+    return recorded
+
+
+def _check_repeats(first: GraphModule, again: GraphModule) -> None:
+    """Refuse a step that is another one when it is traced again."""
+    # CAP-2: tracing a step twice gives the same graph.
+    for node, other in zip_longest(first.graph.nodes, again.graph.nodes):
+        if node is None or other is None or _written(first, node) != _written(again, other):
+            raise CaptureError(
+                "CAP-2",
+                "the step differs from one tracing to the next.",
+                advice="use torch's random operations, not Python's, and no clock or counter.",
+                place=current((node or other).meta),
+            )
+
+
+def _written(module: GraphModule, node: FxNode) -> tuple[object, ...]:
+    """A node as comparable data."""
+    constant = b""
+    if node.op == "get_attr":
+        constant = as_array(getattr(module, str(node.target))).tobytes()
+    return node.op, str(node.target), repr(node.args), repr(node.kwargs), constant
 
 
 @contextmanager
