@@ -117,7 +117,7 @@ class Blobs:
             LocalError: quota or disk are full.
         """
         digest = Digest(hashlib.sha256(data).digest())
-        if not self.presence(digest, party).present:
+        if not self.sound(digest):
             self._part(digest, party).unlink(missing_ok=True)
             upload = self.begin(digest, len(data), 0, party)
             for at in range(0, len(data), MAX_PIECE_BYTES):
@@ -174,11 +174,17 @@ class Blobs:
         for path in self._incoming.glob("*.part"):
             if path in self._uploads:
                 continue
-            if time.time() - path.stat().st_mtime > UNFINISHED_S:
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                # A worker process on the same folder has just finished it.
+                self._reserved.pop(path, None)
+                continue
+            if time.time() - stat.st_mtime > UNFINISHED_S:
                 path.unlink(missing_ok=True)
                 self._reserved.pop(path, None)
             else:
-                self._reserved[path] = path.stat().st_size
+                self._reserved[path] = stat.st_size
 
     def _ended(self, upload: Upload, *, stored: int, unfinished: int) -> None:
         """Count the bytes that an upload leaves behind, unless a newer one took its place."""
@@ -187,6 +193,20 @@ class Blobs:
                 del self._uploads[upload.part]
                 self._reserved[upload.part] = unfinished
                 self._stored += stored
+
+    def sound(self, digest: Digest) -> bool:
+        """Tell whether a blob is here with the bytes it must have; a damaged file is removed."""
+        if not self.path(digest).exists():
+            return False
+        try:
+            self.open(digest).close()
+        except ProtocolError:
+            # Somebody removed it just now.
+            return False
+        except LocalError:
+            self.remove(digest)
+            return False
+        return True
 
     def remove(self, digest: Digest) -> None:
         """Remove a blob if it is here."""

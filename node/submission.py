@@ -1,7 +1,7 @@
 """Posting a job: blobs, terms, and the signed statement. Used by the client and the demo.
 
-Posting is safe to repeat: blobs that are there are not sent again, and the same statement
-has the same place in the log.
+Posting is safe to repeat: blobs that are there are not sent again, and the same job is the
+same message, which has one place in the log (MSG-3).
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ async def post(
         await remote.blobs.upload(blobs, blob, partial(on_upload, name))
     statement = SubmitJob(prepared.terms, prepared.artifacts)
     network = remote.connection.peer.party
-    message = Message(network, identity.party, Unsigned(secrets.randbits(64)), statement)
+    nonce = Unsigned(int.from_bytes(prepared.job[:8], "big"))
+    message = Message(network, identity.party, nonce, statement)
     signed = SignedMessage(message, sign(identity.signing_key, Domain.MESSAGE, message))
     await remote.jobs.submit(encode(signed))
     return prepared.job

@@ -18,6 +18,7 @@ from identic.protocol.ids import Count, StepIndex, Unsigned
 from identic.protocol.ops.base import Call
 from identic.protocol.ops.evaluate import ReadElement, apply, read_operand
 from identic.protocol.ops.folds import Fold, Nested, Step, run
+from identic.protocol.ops.primitives import PRIMITIVES
 from identic.protocol.program.plan import StepPlan
 
 WRONG = "wrong "
@@ -39,12 +40,17 @@ class ForcedError:
     flip: Unsigned
     """Bits that are inverted in that step's result."""
 
-    def check(self, plan: StepPlan) -> None:
-        """Refuse a position that the plan does not have.
+    def check(self, plan: StepPlan, steps: int) -> None:
+        """Refuse a position that a run of ``steps`` steps of the plan does not have.
 
         Raises:
             LocalError: the configuration names no primitive step of this job.
         """
+        if self.step >= steps:
+            raise LocalError(
+                f"the forced error names step {self.step} of {steps}",
+                remedy=f"name a step from 0 to {steps - 1}",
+            )
         planned = plan.call(self.value) if self.value < plan.values else None
         if planned is None or self.element >= planned.call.output.elements:
             raise LocalError(
@@ -62,6 +68,12 @@ class ForcedError:
             raise LocalError(
                 f"the forced error's path {self.path} ends early",
                 remedy="go on to a primitive step",
+            )
+        kind = PRIMITIVES[entry.primitive].result or planned.call.output.dtype
+        if self.flip >= 1 << (8 * kind.size):
+            raise LocalError(
+                f"the forced error inverts bits {self.flip:#x} of a result of {kind.size} bytes",
+                remedy=f"invert bits below {1 << (8 * kind.size):#x}",
             )
 
 

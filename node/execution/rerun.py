@@ -9,26 +9,28 @@ It implements ``protocol/dispute/player.py::Execution``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-from identic.kernels.hashing import chunk_hashes
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from identic.kernels.arrays import Array
+from identic.kernels.hashing import chunk_hashes
 from identic.node.blobs import Blobs
 from identic.node.execution.elements import word_at
 from identic.node.execution.forced import spoil, spoiled_entries
 from identic.node.execution.loaded import load_state
 from identic.node.execution.states import Arrays, raw_bytes
 from identic.node.execution.training import Trainer
+from identic.node.logging import get_logger
 from identic.proofs.openings import Openings
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import trace_leaf
 from identic.protocol.dispute.setup import Opening, Setup
-from identic.protocol.errors import LocalError
+from identic.protocol.errors import IdenticError, LocalError
 from identic.protocol.hashing import fold as fold_hashes
 from identic.protocol.ids import Digest
 from identic.protocol.ops.folds import Fold, Nested
 from identic.protocol.tensors import CHUNK_BYTES
+
+log = get_logger("execution")
 
 
 class Rerun(Openings):
@@ -67,7 +69,9 @@ class Rerun(Openings):
         """State roots after each step of the interval that ends at ``mark >= 1``."""
         terms = self._job.terms
         first, last = terms.step_of(mark - 1), terms.step_of(mark)
-        return [self._job.commit(s, self.state_after(s)).root for s in range(first + 1, last + 1)]
+        roots = [self._job.commit(s, self.state_after(s)).root for s in range(first + 1, last + 1)]
+        self._reproduced(last, roots[-1])
+        return roots
 
     def state_digests(self, state: int) -> Sequence[Digest]:
         """Tensor digests of the state after ``state`` steps."""
@@ -75,27 +79,54 @@ class Rerun(Openings):
 
     def state_after(self, step: int) -> Arrays:
         """The state after ``step`` steps, from the nearest one at hand."""
-        if self._state is None or self._state[0] > step or self._nearest(step)[0] > self._state[0]:
-            at, mark = self._nearest(step)
-            stored = load_state(self._job, self._blobs, self._stored[mark], at, self._roots[mark])
-            self._state = (at, stored)
-        at, state = self._state
+        at, state = self.nearest(step)
         self._state = (step, self._trainer.advance(state, at, step))
         return self._state[1]
 
-    def _nearest(self, step: int) -> tuple[int, int]:
-        """Steps done and mark of the last stored state at or before ``step``."""
-        usable = [
-            (int(self._job.terms.step_of(mark)), mark)
-            for mark in self._stored
-            if self._job.terms.step_of(mark) <= step and mark < len(self._roots)
-        ]
-        if not usable:
+    def nearest(self, step: int) -> tuple[int, Arrays]:
+        """Steps done at the last state at or before ``step`` that is at hand, and that state.
+
+        Raises:
+            LocalError: no stored state is sound.
+        """
+        kept = self._state
+        if kept is not None and kept[0] > step:
+            kept = None
+        for at, mark in self._stored_until(step):
+            if kept is not None and kept[0] >= at:
+                break
+            try:
+                blob, root = self._stored[mark], self._roots[mark]
+                return at, load_state(self._job, self._blobs, blob, at, root)
+            except IdenticError as error:
+                # EXE-8: an unsound stored state is passed over, whoever is at fault.
+                log.warning("a stored state is not sound", mark=mark, problem=str(error))
+                del self._stored[mark]
+        if kept is None:
             raise LocalError(
-                f"no stored state at or before step {step}",
+                f"no sound stored state at or before step {step}",
                 remedy="the initial state must stay in the blob store until the job is settled",
             )
-        return max(usable)
+        return kept
+
+    def _stored_until(self, step: int) -> Iterator[tuple[int, int]]:
+        """Steps done and mark of the stored states at or before ``step``, the last one first."""
+        steps = {mark: int(self._job.terms.step_of(mark)) for mark in self._stored}
+        for mark in sorted(steps, reverse=True):
+            if steps[mark] <= step and mark < len(self._roots):
+                yield steps[mark], mark
+
+    def _reproduced(self, step: int, root: Digest) -> None:
+        """Refuse to answer with a state that one's own run did not have at a mark."""
+        terms = self._job.terms
+        mark = -(-step // terms.cadence)
+        known = terms.step_of(mark) == step and mark < len(self._roots)
+        # EXE-5: what is answered is what the run gave.
+        if known and self._roots[mark] != root:
+            raise LocalError(
+                f"this machine does not reproduce its own state after step {step}",
+                remedy="run `identic doctor`; the hardware or the installation has changed",
+            )
 
     # ---- the step in question ---------------------------------------------------------------
 
@@ -111,6 +142,7 @@ class Rerun(Openings):
 
             after = self._observe(step, note)
             root = self._job.commit(step + 1, after).root
+            self._reproduced(step + 1, root)
             self._trace = (step, (*digests, root))
         return self._trace[1]
 

@@ -48,7 +48,7 @@ class Trainer:
         self.executor = executor
         self.forced = forced
         if forced is not None:
-            forced.check(job.plan)
+            forced.check(job.plan, job.terms.steps)
 
     def step(self, state: Arrays, step: int, observer: Observer | None = None) -> Arrays:
         """The state after step number ``step``, from the state before it.

@@ -43,6 +43,7 @@ async def play(
                 raise RuntimeError("playing somebody else's dispute")
             seen = len(case.moves)
             if side in case.dispute.due:
+                # An answer that came too late, or twice after a restart, changes nothing.
                 reply = await worker.ask(Answer(record_of(case), side, own))
                 if isinstance(reply, Answered) and reply.move is not None:
                     await _move(party, case, reply.move)

@@ -27,6 +27,7 @@ def assignment(context: Context, job: Job, forced: ForcedError | None = None) ->
         threads=Count(threads),
         vector_path=context.config.vector,
         keep_every=job.terms.checkpoint,
+        memory_bytes=Count(int(context.config.limits.memory_bytes)),
         forced=forced,
     )
 
@@ -62,9 +63,10 @@ class RunStore:
         return f"{self._role}/{job.hex()}/{attempt}".encode()
 
 
-def latest(run: OwnRun) -> StoredState:
-    """The last stored state of a run."""
-    return max(run.stored, key=lambda s: s.mark)
+def cut(run: OwnRun, roots: tuple[Digest, ...], last: int) -> OwnRun:
+    """The run with other roots, and its stored states up to mark ``last`` that have one."""
+    kept = tuple(s for s in run.stored if s.mark < len(roots) and s.mark <= last)
+    return OwnRun(roots, kept)
 
 
 def with_root(run: OwnRun, index: int, root: Digest) -> OwnRun:

@@ -16,13 +16,20 @@ from identic.node.participant.play import play
 from identic.node.participant.runs import (
     RunStore,
     assignment,
+    cut,
     float_of,
-    latest,
     with_root,
     with_state,
 )
 from identic.node.role import Context, Role
-from identic.node.worker.frames import MarkDone, OwnRun, StateStored, Train, Trained
+from identic.node.worker.frames import (
+    MarkDone,
+    OwnRun,
+    StateStored,
+    StoredState,
+    Train,
+    Trained,
+)
 from identic.node.worker.handle import Worker
 from identic.protocol.commitments import RunHead, run_leaf
 from identic.protocol.errors import LocalError, ProtocolError
@@ -30,6 +37,7 @@ from identic.protocol.ids import Count, JobId, StepIndex, Unsigned
 from identic.protocol.job.messages import AcceptJob, Commit, DisputeId, Finish, Mark, Stored
 from identic.protocol.job.state import Awaiting, Job, Phase
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
+from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits
 
 COMMIT_S = 0.5
@@ -72,55 +80,69 @@ class Solver(Participant):
         """Take open jobs, go on with held ones, defend disputed ones."""
         for job in self.mirror.board.jobs.values():
             held = job.solver == self.party
+            alive = partial(self._open, job)
             if job.phase is Phase.OPEN and self._wanted(job):
-                self.begin(("accept", job.id, job.attempt), partial(self._accept, job))
+                self.begin(("accept", job.id, job.attempt), partial(self._accept, job), alive)
+            alive = partial(self.attempted, job)
             if held and job.awaiting is Awaiting.MARKS:
-                self.begin(("train", job.id, job.attempt), partial(self._train, job))
-        for case in self.mirror.board.cases.values():
-            if case.opened.defender == self.party and not case.over:
-                job = self.mirror.board.jobs[case.job]
-                self.begin(("defend", case.id), partial(self._defend, job, case.id))
+                self.begin(("train", job.id, job.attempt), partial(self._train, job), alive)
+        self.play_as(lambda opened: opened.defender, "defend", self._defend)
+
+    def _open(self, job: Job) -> bool:
+        now = self.current(job)
+        return now is not None and now.phase is Phase.OPEN
 
     def _wanted(self, job: Job) -> bool:
         """Whether this node may take a job and has room for it."""
-        held = sum(
-            j.solver == self.party and not j.phase.over for j in self.mirror.board.jobs.values()
-        )
-        room = self.settings is not None and held < self.settings.max_jobs
+        board, settings = self.mirror.board, self.settings
         own = job.terms.submitter == self.party or self.party in job.barred
-        board, bond = self.mirror.board, job.terms.prices.solver_bond
+        if settings is None or own:
+            return False
+        # What is being taken counts like what is held.
+        taking = [j for j in board.jobs.values() if self.at(("accept", j.id, j.attempt))]
+        held = [j for j in board.jobs.values() if j.solver == self.party and not j.phase.over]
+        bonds = [j.terms.prices.solver_bond for j in (*taking, job)]
+        at_risk = board.ledger.at_risk(self.party) + sum(bonds)
         # A party that is new to the network is given its first money with its first statement.
-        affordable = self.party not in board.known or board.ledger.balance(self.party) >= bond
-        staked = self.settings is not None and bond <= self.settings.stake
-        return room and affordable and staked and not own
+        new = self.party not in board.known
+        affordable = new or board.ledger.balance(self.party) >= sum(bonds)
+        room = len(held) + len(taking) < settings.max_jobs
+        return room and affordable and at_risk <= settings.stake
 
     async def _accept(self, job: Job) -> None:
         """Take a job if this machine can run it."""
-        await self.fetch(job.artifacts.program)
+        await self.fetch(job.artifacts.program, MAX_PROGRAM_BYTES)
         limits = Limits(max_bytes=int(self.context.config.limits.memory_bytes))
         blob = self.context.blobs.read(job.artifacts.program, MAX_PROGRAM_BYTES)
         try:
-            await asyncio.to_thread(load, blob, limits)
+            program = await asyncio.to_thread(load, blob, limits)
+            if self.forced is not None:
+                plan = await asyncio.to_thread(unroll, program)
+                self.forced.check(plan, job.terms.steps)
+        except LocalError as error:
+            self.log.warning("job not taken", job=job.id.name, problem=error.problem)
+            return
         except ProtocolError as error:
             where = self.context.config.where("limits.memory_bytes")
             self.log.warning(
                 "job not taken", job=job.id.name, got=error.got, want=error.want, limit=where
             )
             return
-        if await self.try_to_say(AcceptJob(job.id, job.attempt)):
-            self.log.info("job taken", job=job.id.name, attempt=int(job.attempt))
+        await self.try_to_say(AcceptJob(job.id, job.attempt))
 
     async def _train(self, job: Job) -> None:
-        """Train to the last mark, from the last stored state."""
+        """Train to the last mark, from the last stored state that is of use."""
+        self.log.info("training", job=job.id.name, attempt=int(job.attempt))
         await self.fetch_job(job)
-        run = self.runs.load(job)
-        roots = tuple(record.state_root for record in job.marks)
-        stored = tuple(s for s in run.stored if s.mark < len(roots))
-        effort = Effort(self, job, OwnRun(roots, stored))
-        start = latest(effort.run)
-        last = Count(job.terms.last_mark)
-        request = Train(start.mark, start.blob, roots[start.mark], last)
-        async with Worker(assignment(self.context, job, self.forced)) as worker:
+        # Since an earlier try the log may have grown.
+        now = self.current(job)
+        if now is None or now.awaiting is not Awaiting.MARKS:
+            return
+        roots = tuple(record.state_root for record in now.marks)
+        effort = Effort(self, now, cut(self.runs.load(now), roots, _missing(now, self.runs)))
+        await effort.take_up()
+        request = Train(effort.run, Count(now.terms.last_mark), keep=True)
+        async with Worker(assignment(self.context, now, self.forced)) as worker:
             async for reply in worker.train(request):
                 if isinstance(reply, MarkDone):
                     await effort.reached(int(reply.index), reply.mark)
@@ -131,10 +153,15 @@ class Solver(Participant):
 
     async def _defend(self, job: Job, dispute: DisputeId) -> None:
         """Play a dispute about a run of this solver."""
-        run = self.runs.load(job)
         roots = tuple(record.state_root for record in job.marks)
-        own = OwnRun(roots, tuple(s for s in run.stored if s.mark < len(roots)))
+        own = cut(self.runs.load(job), roots, job.terms.last_mark)
         await play(self, job, dispute, own, self.forced)
+
+
+def _missing(job: Job, runs: RunStore) -> int:
+    """First checkpoint that is stored nowhere, to start at or before; else the last mark."""
+    there = {int(s.mark) for s in job.stored} | {int(s.mark) for s in runs.load(job).stored}
+    return next((mark for mark in job.checkpoints if mark not in there), job.terms.last_mark)
 
 
 class Effort:
@@ -157,6 +184,11 @@ class Effort:
         """The job."""
         return self._job.id
 
+    async def take_up(self) -> None:
+        """Hand in the checkpoints that an earlier try stored and did not tell."""
+        for state in self.run.stored:
+            await self._checkpoint(state)
+
     async def reached(self, index: int, mark: Mark) -> None:
         """Note a mark; commit to it with the next ones."""
         if index < len(self._job.marks):
@@ -176,23 +208,28 @@ class Effort:
 
     async def stored(self, reply: StateStored) -> None:
         """Remember a stored state; a checkpoint goes to the coordinator after its commitment."""
-        state = reply.state
-        self.run = with_state(self.run, state)
+        self.run = with_state(self.run, reply.state)
         self._solver.runs.save(self._job, self.run)
+        await self._checkpoint(reply.state)
+
+    async def _checkpoint(self, state: StoredState) -> None:
+        """Bring a state to the coordinator, once, if it is one of those that it must have."""
         mark = int(state.mark)
         if mark in self._job.checkpoints and mark not in self._known_stored:
+            self._known_stored.add(mark)
             await self._solver.upload(state.blob)
             self._checkpoints.append(Stored(self.job, self._job.attempt, state.mark, state.blob))
 
     async def finished(self, reply: Trained) -> None:
         """Commit to the rest and hand in the result."""
         await self._commit()
-        if reply.model is None:
+        if reply.model is None or reply.state is None:
             raise RuntimeError("the run stopped before its last mark")
         for blob in (reply.state, reply.model):
             await self._solver.upload(blob)
         head = self._head()
         await self._solver.say(Finish(self.job, self._job.attempt, head, reply.model, reply.state))
+        await self._solver.report(self.job, int(self._job.terms.steps), None, 0.0, "finished")
         self._solver.log.info("job finished", job=self.job.name, marks=int(head.marks))
 
     def _head(self) -> RunHead:

@@ -18,7 +18,6 @@ from identic.node.participant.runs import (
     RunStore,
     assignment,
     float_of,
-    latest,
     with_root,
     with_state,
 )
@@ -37,9 +36,8 @@ from identic.proofs.runlog import run_root
 from identic.proofs.signatures import SigningKey
 from identic.protocol.commitments import RunHead
 from identic.protocol.hashing import Domain, sha256
-from identic.protocol.ids import Count, Digest, JobId, StepIndex
+from identic.protocol.ids import Count, Digest, StepIndex
 from identic.protocol.job.messages import (
-    Challenge,
     CommitVerdict,
     DisputeId,
     Enrol,
@@ -71,17 +69,21 @@ class Verifier(Participant):
             self.begin("enrol", self._enrol)
         for job in self.mirror.board.jobs.values():
             if not job.phase.over and job.seat(self.party) is not None:
-                self.begin(("verify", job.id, job.attempt), partial(self._verify, job))
-        for case in self.mirror.board.cases.values():
-            if not case.over and self.party in (case.opened.challenger, case.opened.defender):
-                job = self.mirror.board.jobs[case.job]
-                self.begin(("play", case.id), partial(self._play, job, case.id))
+                alive = partial(self.attempted, job)
+                self.begin(("verify", job.id, job.attempt), partial(self._verify, job), alive)
+        self.play_as(lambda opened: opened.challenger, "challenge", self._play)
+        self.play_as(lambda opened: opened.defender, "defend", self._play)
 
     async def _enrol(self) -> None:
         await self.try_to_say(Enrol())
 
     async def _verify(self, job: Job) -> None:
         """Execute the run and act on what comes out."""
+        now = self.current(job)
+        seat = None if now is None else now.seat(self.party)
+        if seat is None or seat.late or seat.verdict is not None:
+            # Its word is given, or would not be heard any more.
+            return
         await self.fetch_job(job)
         check = Check(self, job, self.runs.load(job))
         async with Worker(assignment(self.context, job)) as worker:
@@ -106,15 +108,11 @@ class Check:
     @property
     def present(self) -> Job | None:
         """The job as it is now, or nothing when this attempt is over."""
-        job = self._verifier.mirror.board.jobs[JobId(self._job.id)]
-        over = job.phase.over or job.attempt != self._job.attempt
-        return None if over else job
+        return self._verifier.current(self._job)
 
     async def execute(self, worker: Worker) -> bool:
         """Execute to the last mark; tells whether the run is still of interest."""
-        start = latest(self.run)
-        last = Count(self._job.terms.last_mark)
-        request = Train(start.mark, start.blob, self.run.roots[start.mark], last)
+        request = Train(self.run, Count(self._job.terms.last_mark), keep=True)
         async for reply in worker.train(request):
             if self.present is None:
                 return False
@@ -138,42 +136,34 @@ class Check:
         return next((i for i, (own, claimed) in enumerate(pairs) if own != claimed), None)
 
     async def challenged(self) -> bool:
-        """Challenge the solver's run if it differs; tells whether it did."""
+        """Challenge the solver's run if it differs; tells whether it does."""
         mark, job = self.difference(), self.present
-        if mark is None or job is None or job.solver is None:
+        if mark is None or job is None:
             return False
         self._verifier.runs.save(self._job, self.run)
         self._verifier.log.warning(
             "run differs",
             job=job.id.name,
+            attempt=int(job.attempt),
             mark=mark,
             solver=job.marks[mark].state_root.short,
             own=self.run.roots[mark].short,
         )
-        statement = Challenge(job.id, job.attempt, job.solver, self._head(mark + 1))
-        if not await self._verifier.try_to_say(statement):
-            # Somebody else's dispute comes first; its ruling may end the attempt.
-            await self._verifier.until(self._attempt_over_or_free)
-            return await self.challenged() if self.present is not None else True
+        await self._verifier.challenge(job, self._head(mark + 1))
         return True
 
-    def _attempt_over_or_free(self) -> bool | None:
-        job = self.present
-        return True if job is None or job.dispute is None else None
-
     async def judge(self, worker: Worker) -> None:
-        """Wait for the finished run, seal the verdict, and tell it after the beacon."""
-        job = await self._verifier.until(self._due(Awaiting.VERDICTS))
-        if not isinstance(job, Job) or await self.challenged():
+        """Compare what is still to come, seal the verdict, and tell it after the beacon."""
+        job = await self._verifier.until(self._due(Awaiting.VERDICTS, Awaiting.REVEALS))
+        if await self.challenged() or not isinstance(job, Job):
             return
-        agrees = self.difference() is None
         verdict = Verdict(
             job.id,
             job.attempt,
             self._verifier.party,
             self._head(job.terms.marks),
-            agrees,
-            self._salt(),
+            agrees=True,
+            salt=self._salt(),
         )
         seat = job.seat(self._verifier.party)
         if seat is None or seat.late:
@@ -186,18 +176,21 @@ class Check:
             return
         work = await self._work(worker, job.beacon)
         await self._verifier.say(
-            RevealVerdict(job.id, job.attempt, verdict.head, agrees, verdict.salt, work)
+            RevealVerdict(job.id, job.attempt, verdict.head, verdict.agrees, verdict.salt, work)
         )
-        self._verifier.log.info("verdict told", job=job.id.name, agrees=agrees)
+        self._verifier.log.info("verdict told", job=job.id.name, agrees=verdict.agrees)
 
-    def _due(self, what: Awaiting) -> Callable[[], Job | bool | None]:
-        """A condition: the job awaits ``what`` (the job), or the attempt is over (``False``)."""
+    def _due(self, *what: Awaiting) -> Callable[[], Job | bool | None]:
+        """A condition: the job awaits one of these (the job), or there is no verdict to give.
+
+        ``False`` when the attempt is over, the time for verdicts is, or the run differs.
+        """
 
         def condition() -> Job | bool | None:
             job = self.present
-            if job is None:
+            if job is None or job.awaiting is Awaiting.WINDOW or self.difference() is not None:
                 return False
-            return job if job.awaiting is what else None
+            return job if job.awaiting in what else None
 
         return condition
 

@@ -21,9 +21,9 @@ from identic.node.worker.frames import MarkDone, OwnRun, StoredState, Train
 from identic.node.worker.handle import Worker
 from identic.proofs.runlog import run_root
 from identic.protocol.commitments import RunHead
-from identic.protocol.errors import ProtocolError
+from identic.protocol.errors import IdenticError
 from identic.protocol.ids import Count
-from identic.protocol.job.messages import Challenge, DisputeId
+from identic.protocol.job.messages import DisputeId
 from identic.protocol.job.state import Job
 
 
@@ -54,28 +54,32 @@ class Whistleblower(Participant):
         for job in self.mirror.board.jobs.values():
             involved = self.party in (job.solver, job.terms.submitter) or job.seat(self.party)
             if job.finish is not None and not job.phase.over and not involved:
-                self.begin(("audit", job.id, job.attempt), partial(self._audit, job))
-        for case in self.mirror.board.cases.values():
-            if not case.over and case.opened.challenger == self.party:
-                job = self.mirror.board.jobs[case.job]
-                self.begin(("play", case.id), partial(self._play, job, case.id))
+                alive = partial(self.attempted, job)
+                self.begin(("audit", job.id, job.attempt), partial(self._audit, job), alive)
+        self.play_as(lambda opened: opened.challenger, "challenge", self._play)
 
     async def _audit(self, job: Job) -> None:
         """Execute some intervals again; the first difference is challenged."""
+        bond = job.terms.prices.challenger_bond
+        if self.mirror.board.ledger.at_risk(self.party) + bond > self.settings.stake:
+            where = self.context.config.where("whistleblower.stake")
+            self.log.warning("not audited: the bond is too high", job=job.id.name, limit=where)
+            return
         await self.fetch_job(job)
         intervals = self._chosen(job)
         async with Worker(assignment(self.context, job)) as worker:
             for start, last in intervals:
                 try:
                     differs = await self._interval(worker, job, start, last)
-                except ProtocolError as error:
+                except IdenticError as error:
+                    if not worker.alive:
+                        raise
                     self._alarms += 1
                     self.log.warning(
                         "cannot tell: a stored state is not the committed one",
                         job=job.id.name,
                         mark=int(start.mark),
-                        got=error.got,
-                        want=error.want,
+                        problem=str(error),
                     )
                     continue
                 self._audited += 1
@@ -99,9 +103,9 @@ class Whistleblower(Participant):
     ) -> MarkDone | None:
         """Execute one interval; returns the first mark that differs from the commitment."""
         await self.fetch(start.blob)
-        claimed = job.marks[start.mark].state_root
+        claimed = OwnRun(tuple(m.state_root for m in job.marks[: start.mark + 1]), (start,))
         found: MarkDone | None = None
-        async for reply in worker.train(Train(start.mark, start.blob, claimed, Count(last))):
+        async for reply in worker.train(Train(claimed, Count(last), keep=False)):
             if isinstance(reply, MarkDone) and found is None:
                 await self.report(
                     job.id, int(reply.mark.step), float_of(reply.mark.loss), 0.0, "auditing"
@@ -120,10 +124,8 @@ class Whistleblower(Participant):
             job, OwnRun(roots, tuple({initial.mark: initial, start.mark: start}.values()))
         )
         head = RunHead(job.id, Count(mark + 1), run_root(roots, job.terms.cadence, job.terms.steps))
-        self.log.warning("run differs", job=job.id.name, mark=mark)
-        present = self.mirror.board.jobs[job.id]
-        if present.solver is not None and present.attempt == job.attempt:
-            await self.try_to_say(Challenge(job.id, job.attempt, present.solver, head))
+        self.log.warning("run differs", job=job.id.name, attempt=int(job.attempt), mark=mark)
+        await self.challenge(job, head)
 
     async def _play(self, job: Job, dispute: DisputeId) -> None:
         """Play a dispute with what the audit computed."""

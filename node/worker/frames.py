@@ -36,22 +36,9 @@ class Assignment:
     """``auto`` or the name of a native path."""
     keep_every: Count
     """Marks between two stored states, at least 1."""
+    memory_bytes: Count
+    """Most bytes of tensors that this node holds at once."""
     forced: ForcedError | None
-
-
-@dataclass(frozen=True)
-class Train:
-    """Execute from a stored state to a later mark."""
-
-    TAG: ClassVar[int] = 2
-    mark: Count
-    """Mark of the state to start from."""
-    state: Digest
-    """SHA-256 of that stored state."""
-    root: Digest
-    """Its root, as computed before or as the terms give it."""
-    last: Count
-    """Mark to stop at; the job's last one for a whole run."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +57,19 @@ class OwnRun:
     """State roots of marks 0, 1, ..."""
     stored: tuple[StoredState, ...]
     """States to restart from; that of mark 0 is among them."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """Execute from the last sound stored state to a later mark."""
+
+    TAG: ClassVar[int] = 2
+    own: OwnRun
+    """States to start from, with the roots they must have."""
+    last: Count
+    """Mark to stop at; the job's last one for a whole run."""
+    keep: bool
+    """Whether to store the states on the way, the last one and the model."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,10 @@ class Trained:
     """The mark to stop at is reached."""
 
     TAG: ClassVar[int] = 19
-    state: Digest
-    """SHA-256 of the stored state at that mark."""
+    state: Digest | None
+    """SHA-256 of the stored state at that mark, if states are kept."""
     model: Digest | None
-    """SHA-256 of the model file, at the job's last mark."""
+    """SHA-256 of the model file, if states are kept and it is the job's last mark."""
 
 
 @dataclass(frozen=True)

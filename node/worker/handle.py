@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from identic.node.worker import frames
-from identic.protocol.errors import LocalError
+from identic.protocol.errors import LocalError, ProtocolError
 
 STOP_S = 5.0
 """Seconds a worker gets to end by itself before it is killed."""
@@ -33,8 +33,13 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """Process number while it runs."""
+        """Process number once it was started."""
         return self._process.pid if self._process else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.returncode is None
 
     async def __aenter__(self) -> Self:
         """Start the process and hand it the job.
@@ -44,15 +49,21 @@ class Worker:
             LocalError: the process cannot start, or this machine cannot run the job.
         """
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "identic.node.worker.main",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "identic.node.worker.main",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LocalError(
+                f"the worker process cannot start: {error.strerror or error}",
+                remedy="look for a limit on processes, open files or memory",
+            ) from error
         try:
             reply = await self.ask(self._assignment)
         except BaseException:
@@ -108,6 +119,9 @@ class Worker:
         process = self._process
         if process is None or process.stdin is None:
             raise RuntimeError("the worker is not running")
+        if process.stdin.is_closing():
+            # The process ended while it was idle.
+            raise await self._death()
         try:
             process.stdin.write(frames.pack_request(request))
             await process.stdin.drain()
@@ -123,7 +137,13 @@ class Worker:
             body = await process.stdout.readexactly(frames.frame_length(prefix))
         except (asyncio.IncompleteReadError, ConnectionResetError) as error:
             raise await self._death() from error
-        reply = frames.unpack_reply(body)
+        try:
+            reply = frames.unpack_reply(body)
+        except ProtocolError as error:
+            raise LocalError(
+                f"the worker process answered what cannot be read: {error}",
+                remedy="check that the installation is whole and of one version",
+            ) from error
         if isinstance(reply, frames.RefusedByRule | frames.Unable):
             raise reply.error()
         return reply
@@ -131,7 +151,12 @@ class Worker:
     async def _death(self) -> LocalError:
         """Say in words how the process ended."""
         process = self._process
-        code = await process.wait() if process else None
+        if process is None:
+            raise RuntimeError("the worker was not started")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), STOP_S)
+        await self.close()
+        code = process.returncode
         if code is not None and code < 0:
             name = signal.Signals(-code).name
             return LocalError(

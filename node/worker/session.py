@@ -9,14 +9,16 @@ from identic.kernels import _native
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.blobs import Blobs
-from identic.node.execution.loaded import load_job, load_state
+from identic.node.execution.loaded import load_job
 from identic.node.execution.playing import replayed
 from identic.node.execution.rerun import Rerun
+from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer, store_model, store_state
 from identic.node.worker import frames
 from identic.protocol.dispute.player import next_move
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Count
+from identic.protocol.program.validate import Limits
 
 NO_QUOTA = 1 << 62
 """The daemon keeps the store's quota; a worker writes what the daemon has planned for."""
@@ -33,7 +35,8 @@ class Session:
     def __init__(self, assignment: frames.Assignment) -> None:
         self._assignment = assignment
         self._blobs = Blobs(Path(assignment.blobs), NO_QUOTA)
-        job = load_job(assignment.terms, assignment.artifacts, self._blobs)
+        limits = Limits(max_bytes=assignment.memory_bytes)
+        job = load_job(assignment.terms, assignment.artifacts, self._blobs, limits)
         backend = native_backend(assignment.threads, assignment.vector_path)
         self._trainer = Trainer(job, Executor(job.plan, backend), assignment.forced)
         self._rerun: tuple[frames.OwnRun, Rerun] | None = None
@@ -41,18 +44,29 @@ class Session:
 
     def train(self, request: frames.Train) -> Iterator[frames.Reply]:
         """Execute from mark to mark, storing states on the way."""
-        trainer, job, blobs = self._trainer, self._trainer.job, self._blobs
-        start = job.terms.step_of(request.mark)
-        state = load_state(job, blobs, request.state, start, request.root)
-        final = request.state
-        for reached in trainer.run(state, request.mark, request.last):
+        job, terms = self._trainer.job, self._trainer.job.terms
+        step, state = self._rerun_of(request.own).nearest(terms.step_of(request.last))
+        start = -(-step // terms.cadence)
+        for reached in self._trainer.run(state, start, request.last):
+            check_float_environment()
             state = reached.state
-            if reached.index % self._assignment.keep_every == 0 or reached.index == request.last:
-                final = store_state(job, blobs, reached.mark.step, state)
-                yield frames.StateStored(frames.StoredState(Count(reached.index), final))
             yield frames.MarkDone(Count(reached.index), reached.mark)
-        whole = request.last == job.terms.last_mark
-        yield frames.Trained(final, store_model(job, blobs, state) if whole else None)
+            at_rest = reached.index % self._assignment.keep_every == 0
+            if request.keep and at_rest and reached.index != request.last:
+                yield self._stored(reached.index, state)
+        if not request.keep:
+            yield frames.Trained(None, None)
+            return
+        final = self._stored(request.last, state)
+        yield final
+        whole = request.last == terms.last_mark
+        model = store_model(job, self._blobs, state) if whole else None
+        yield frames.Trained(final.state.blob, model)
+
+    def _stored(self, mark: int, state: Arrays) -> frames.StateStored:
+        job = self._trainer.job
+        blob = store_state(job, self._blobs, job.terms.step_of(mark), state)
+        return frames.StateStored(frames.StoredState(Count(mark), blob))
 
     def answer(self, request: frames.Answer) -> frames.Reply:
         """Choose the next move of a dispute."""
@@ -61,11 +75,14 @@ class Session:
         execution.about(request.record.opening)
         dispute = replayed(request.record, job.terms, job.plan)
         move = next_move(dispute, request.side, execution)
+        check_float_environment()
         return frames.Answered(None if move is None else frames.ChosenMove(dispute.turn, move))
 
     def trace_root(self, request: frames.TraceRoot) -> frames.Reply:
         """Root of the trace of one step."""
-        return frames.TraceRooted(self._rerun_of(request.own).trace_root(request.step))
+        root = self._rerun_of(request.own).trace_root(request.step)
+        check_float_environment()
+        return frames.TraceRooted(root)
 
     def _rerun_of(self, own: frames.OwnRun) -> Rerun:
         """The re-execution of one's own run; the same one as long as the run is the same."""
@@ -89,6 +106,16 @@ def native_backend(threads: int, path: str) -> CpuBackend:
     _native.set_path(path)
     backend = CpuBackend(threads)
     _native.reset_float_environment()
+    check_float_environment()
+    return backend
+
+
+def check_float_environment() -> None:
+    """Refuse to go on, or to hand out what was computed, in an unsound float environment.
+
+    Raises:
+        LocalError: a thread flushes subnormals or rounds otherwise than to nearest.
+    """
     found = _native.float_environment()
     # EXE-7: no thread flushes subnormals or rounds otherwise than to nearest.
     if found["ftz"] or found["daz"] or found["rounding"] != "nearest":
@@ -96,4 +123,3 @@ def native_backend(threads: int, path: str) -> CpuBackend:
             f"the float environment of this machine is {found}",
             remedy="run the node outside of whatever changes it; see `identic doctor`",
         )
-    return backend
