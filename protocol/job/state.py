@@ -175,9 +175,12 @@ class Job:
         return tuple(seat.party for seat in self.verifiers if seat.agrees)
 
     @property
-    def checkpoints(self) -> tuple[int, ...]:
-        """Marks whose states the solver must store before it finishes, the last one excepted."""
-        return tuple(range(self.terms.checkpoint, self.terms.last_mark, self.terms.checkpoint))
+    def checkpoints(self) -> range:
+        """Marks whose states the solver must store before it finishes, the last one excepted.
+
+        To look a mark up, make it a plain ``int``: a range searches for any other kind.
+        """
+        return range(self.terms.checkpoint, self.terms.last_mark, self.terms.checkpoint)
 
 
 @dataclass(frozen=True)

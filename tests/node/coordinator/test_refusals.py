@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from identic.node.coordinator import board as boards
 from identic.proofs import arbiter
@@ -23,9 +25,11 @@ from identic.protocol.job.messages import (
     Enrol,
     Finish,
     Leave,
+    SignedMessage,
     Stored,
 )
 from identic.protocol.job.state import Phase
+from identic.protocol.program.plan import StepPlan
 from tests.node.coordinator.village import KEYS, Run, Village, model_with, party, posting
 
 
@@ -241,3 +245,18 @@ def test_a_disk_that_fails_changes_nothing(
             village.say("solver", said)
     assert village.host.board == before
     village.say("solver", said)
+
+
+@given(at=st.integers(0, 100_000), byte=st.integers(1, 255), cut=st.booleans())
+def test_damaged_messages_are_refused_and_never_a_fault(at: int, byte: int, cut: bool) -> None:
+    data = bytearray(encode(seal(KEYS["submitter"], party("coordinator"), 0, posting().said)))
+    data[at % len(data)] ^= byte
+    damaged = bytes(data[: at % len(data)] if cut else data)
+    board = boards.Board(party("coordinator"))
+    with pytest.raises(ProtocolError):
+        entry = LogEntry(Count(0), board.now, decode(SignedMessage, damaged))
+        boards.apply(board, entry, Digest(bytes(32)), _no_plan)
+
+
+def _no_plan(blob: Digest, program: Digest) -> StepPlan:
+    raise AssertionError(f"nobody asks for {program} in {blob}")

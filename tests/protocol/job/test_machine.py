@@ -55,6 +55,7 @@ from tests.protocol.job.world import (
     head_of,
     judged,
     party,
+    terms_with,
     trained,
 )
 
@@ -235,6 +236,17 @@ def test_job_12__a_run_is_finished_when_it_is_complete_and_stored() -> None:
     refusal("JOB-3", lambda: world.say(SOLVER, replace(finish, head=head_of(FALSE))), world)
     world.say(SOLVER, finish)
     assert world.job.phase is Phase.VERIFYING
+
+
+def test_job_11__a_run_of_any_length_is_judged_at_once() -> None:
+    long = terms_with(steps=Count(1 << 40), cadence=Count(1), checkpoint=Count(1))
+    world = World(long)
+    name = world.job.id
+    world.say(SOLVER, AcceptJob(name, Count(1)))
+    stored = Stored(name, Count(1), Count(1 << 39), digest("blob"))
+    refusal("JOB-11", lambda: world.say(SOLVER, stored), world)
+    finish = Finish(name, Count(1), world.job.head, digest("m"), digest("s"))
+    refusal("JOB-12", lambda: world.say(SOLVER, finish), world)
 
 
 def test_job_19__after_eight_failed_attempts_a_job_expires() -> None:
