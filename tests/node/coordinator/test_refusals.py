@@ -12,7 +12,7 @@ from identic.proofs import arbiter
 from identic.proofs.envelope import seal
 from identic.proofs.merkle import IncrementalTree
 from identic.protocol.dispute.moves import Children
-from identic.protocol.encoding import decode
+from identic.protocol.encoding import decode, encode
 from identic.protocol.errors import Code, LocalError, ProtocolError
 from identic.protocol.hashing import leaf_hash, sha256
 from identic.protocol.ids import Count, Credits, Digest, Signature, Unsigned
@@ -252,10 +252,14 @@ def test_damaged_messages_are_refused_and_never_a_fault(at: int, byte: int, cut:
     data = bytearray(encode(seal(KEYS["submitter"], party("coordinator"), 0, posting().said)))
     data[at % len(data)] ^= byte
     damaged = bytes(data[: at % len(data)] if cut else data)
-    board = boards.Board(party("coordinator"))
     with pytest.raises(ProtocolError):
-        entry = LogEntry(Count(0), board.now, decode(SignedMessage, damaged))
-        boards.apply(board, entry, Digest(bytes(32)), _no_plan)
+        _judge(damaged)
+
+
+def _judge(message: bytes) -> None:
+    board = boards.Board(party("coordinator"))
+    entry = LogEntry(Count(0), board.now, decode(SignedMessage, message))
+    boards.apply(board, entry, Digest(bytes(32)), _no_plan)
 
 
 def _no_plan(blob: Digest, program: Digest) -> StepPlan:
