@@ -1,4 +1,8 @@
-"""The daemon's end of a worker process."""
+"""The daemon's end of a worker process.
+
+The process is started by the ``subprocess`` module and only its pipes are handed to the event
+loop: some loops run Python in the forked child, which gRPC's threads do not survive.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -16,6 +22,19 @@ from identic.protocol.errors import LocalError, ProtocolError
 
 STOP_S = 5.0
 """Seconds a worker gets to end by itself before it is killed."""
+
+COMMAND = (sys.executable, "-m", "identic.node.worker.main")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process with its pipes."""
+
+    process: subprocess.Popen[bytes]
+    requests: asyncio.StreamWriter
+    replies: asyncio.StreamReader
+    source: asyncio.BaseTransport
+    """Where replies come from."""
 
 
 class Worker:
@@ -27,19 +46,19 @@ class Worker:
 
     def __init__(self, assignment: frames.Assignment) -> None:
         self._assignment = assignment
-        self._process: asyncio.subprocess.Process | None = None
+        self._running: Running | None = None
         self._lock = asyncio.Lock()
         self.ready: frames.Ready | None = None
 
     @property
     def pid(self) -> int | None:
         """Process number once it was started."""
-        return self._process.pid if self._process else None
+        return self._running.process.pid if self._running else None
 
     @property
     def alive(self) -> bool:
         """Whether the process runs."""
-        return self._process is not None and self._process.returncode is None
+        return self._running is not None and self._running.process.poll() is None
 
     async def __aenter__(self) -> Self:
         """Start the process and hand it the job.
@@ -48,22 +67,7 @@ class Worker:
             ProtocolError: the job's parts break a rule.
             LocalError: the process cannot start, or this machine cannot run the job.
         """
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        try:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "identic.node.worker.main",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise LocalError(
-                f"the worker process cannot start: {error.strerror or error}",
-                remedy="look for a limit on processes, open files or memory",
-            ) from error
+        self._running = await _start()
         try:
             reply = await self.ask(self._assignment)
         except BaseException:
@@ -85,28 +89,32 @@ class Worker:
 
     async def close(self) -> None:
         """End the process: first by closing its input, then by force."""
-        process = self._process
-        if process is None or process.returncode is not None:
+        running = self._running
+        if running is None:
             return
-        if process.stdin is not None:
-            process.stdin.close()
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        running.requests.close()
+        running.source.close()
+        process = running.process
+        process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOP_S)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await asyncio.to_thread(process.wait, STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            await asyncio.to_thread(process.wait)
 
     async def ask(self, request: frames.Request) -> frames.Reply:
-        """Make a request that has one reply."""
+        """Make a request that has one reply.
+
+        Raises:
+            ProtocolError: what the worker was given breaks a rule.
+            LocalError: this machine cannot do it, or the process has ended.
+        """
         async with self._lock:
             await self._send(request)
             return await self._receive()
 
     async def train(self, request: frames.Train) -> AsyncIterator[frames.Reply]:
-        """Train to the last mark; yields every reply, ``Trained`` last."""
+        """Train to the last mark; yields every reply, ``Trained`` last. Raises as ``ask``."""
         async with self._lock:
             await self._send(request)
             while True:
@@ -116,25 +124,21 @@ class Worker:
                     return
 
     async def _send(self, request: frames.Request) -> None:
-        process = self._process
-        if process is None or process.stdin is None:
-            raise RuntimeError("the worker is not running")
-        if process.stdin.is_closing():
+        requests = self._present.requests
+        if requests.is_closing():
             # The process ended while it was idle.
             raise await self._death()
         try:
-            process.stdin.write(frames.pack_request(request))
-            await process.stdin.drain()
+            requests.write(frames.pack_request(request))
+            await requests.drain()
         except (BrokenPipeError, ConnectionResetError) as error:
             raise await self._death() from error
 
     async def _receive(self) -> frames.Reply:
-        process = self._process
-        if process is None or process.stdout is None:
-            raise RuntimeError("the worker is not running")
+        replies = self._present.replies
         try:
-            prefix = await process.stdout.readexactly(frames.LENGTH_BYTES)
-            body = await process.stdout.readexactly(frames.frame_length(prefix))
+            prefix = await replies.readexactly(frames.LENGTH_BYTES)
+            body = await replies.readexactly(frames.frame_length(prefix))
         except (asyncio.IncompleteReadError, ConnectionResetError) as error:
             raise await self._death() from error
         try:
@@ -148,16 +152,20 @@ class Worker:
             raise reply.error()
         return reply
 
+    @property
+    def _present(self) -> Running:
+        if self._running is None:
+            raise RuntimeError("the worker was not started")
+        return self._running
+
     async def _death(self) -> LocalError:
         """Say in words how the process ended."""
-        process = self._process
-        if process is None:
-            raise RuntimeError("the worker was not started")
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), STOP_S)
+        process = self._present.process
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(process.wait, STOP_S)
         await self.close()
         code = process.returncode
-        if code is not None and code < 0:
+        if code < 0:
             name = signal.Signals(-code).name
             return LocalError(
                 f"the worker process was ended by {name}",
@@ -168,3 +176,34 @@ class Worker:
             f"the worker process ended with status {code}",
             remedy="see its error output above; the work resumes from the last stored state",
         )
+
+
+async def _start() -> Running:
+    """Start a process and connect its pipes to the event loop.
+
+    Raises:
+        LocalError: it cannot start.
+    """
+    try:
+        process = subprocess.Popen(  # noqa: ASYNC220 - takes milliseconds; see the module's head
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LocalError(
+            f"the worker process cannot start: {error.strerror or error}",
+            remedy="look for a limit on processes, open files or memory",
+        ) from error
+    loop = asyncio.get_running_loop()
+    replies = asyncio.StreamReader()
+    source, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(replies), process.stdout
+    )
+    sink, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), process.stdin
+    )
+    requests = asyncio.StreamWriter(sink, protocol, None, loop)
+    return Running(process, requests, replies, source)
