@@ -169,9 +169,12 @@ def test_rcp_9__verdicts_are_signed_enough_and_about_this_run() -> None:
     ]
     for verdicts in lists:
         fails(receipt_over(RUN, FINISH, verdicts, []), "RCP-9")
+
+
+def test_rcp_9__says_how_many_of_the_verifiers_vouch() -> None:
     terms = replace(RUN.terms, verifiers=Count(2))
-    found = verify(replace(GOOD, terms=terms))
-    assert "verdicts" not in found.established
+    found = verify(replace(GOOD, terms=terms)).report.checks
+    assert [c.what for c in found if c.rule == "RCP-9"][-1].startswith("1 of 2 ")
 
 
 def test_rcp_9__one_verifier_twice_is_one_verifier() -> None:
