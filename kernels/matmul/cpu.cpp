@@ -16,7 +16,7 @@
 namespace identic {
 namespace {
 
-constexpr int64_t BLOCK_ROWS_TARGET = 96;    /* rows of a block: their chunk of 256 k fits a private cache */
+constexpr int64_t BLOCK_ROWS_TARGET = 192;   /* rows of a block: their chunk of 256 k fits a private cache */
 constexpr int64_t BLOCK_COLUMNS = 512;
 constexpr int64_t PACKED_ROWS = 4096;        /* most rows or columns packed at a time */
 constexpr int64_t PACKED_COLUMNS = 4096;
@@ -42,8 +42,7 @@ struct Product {
 
 /* The panels of one group of k for a range of rows and one of columns. */
 struct Packed {
-  float* left;
-  float* right;
+  Panels left, right;
   int64_t row0, rows, column0, columns, k0, k;
 };
 
@@ -53,8 +52,10 @@ void run_block(const Path& path, const Product& product, const Packed& packed, i
   MatmulBlock block;
   block.out = product.out + (packed.row0 + i) * product.n + packed.column0 + j;
   block.out_stride = product.n;
-  block.left = packed.left + i * packed.k;
-  block.right = packed.right + j * packed.k;
+  block.left = packed.left;
+  block.right = packed.right;
+  block.row = i;
+  block.column = j;
   block.rows = rows;
   block.columns = columns;
   block.k = packed.k;
@@ -68,15 +69,20 @@ void run_block(const Path& path, const Product& product, const Packed& packed, i
 /* Packs rows [i, i + rows) of the packed range; i is a multiple of the tile's rows. */
 void pack_left(const Path& path, const Product& product, const Packed& packed, int64_t i, int64_t rows) {
   const Strides& s = product.left_strides;
-  path.matmul.pack_left(packed.left + i * packed.k, product.left + (packed.row0 + i) * s.row + packed.k0 * s.column,
-                        s.row, s.column, rows, product.m - packed.row0 - i, packed.k);
+  const float* from = product.left + (packed.row0 + i) * s.row + packed.k0 * s.column;
+  path.matmul.pack_left(packed.left, i, from, s.row, s.column, rows, product.m - packed.row0 - i, packed.k);
 }
 
 void pack_right(const Path& path, const Product& product, const Packed& packed, int64_t j, int64_t columns) {
   const Strides& s = product.right_strides;
-  path.matmul.pack_right(packed.right + j * packed.k,
-                         product.right + packed.k0 * s.row + (packed.column0 + j) * s.column, s.row, s.column,
-                         columns, packed.k);
+  const float* from = product.right + packed.k0 * s.row + (packed.column0 + j) * s.column;
+  path.matmul.pack_right(packed.right, j, from, s.row, s.column, columns, packed.k);
+}
+
+/* Room for lines, rounded up to whole panels, of k elements each. */
+Panels room(Slot slot, int64_t lines, int64_t tile, int64_t k) {
+  const int64_t rounded = round_up(lines, tile);
+  return {buffer(slot, rounded * k), rounded};
 }
 
 /* One product on the calling thread. */
@@ -88,11 +94,11 @@ void multiply_alone(const Path& path, const Product& product) {
     packed.columns = std::min(PACKED_COLUMNS, product.n - packed.column0);
     for (packed.k0 = 0; packed.k0 < product.k; packed.k0 += packed.k) {
       packed.k = std::min(MATMUL_GROUP, product.k - packed.k0);
-      packed.right = buffer(SLOT_RIGHT, round_up(packed.columns, path.matmul.tile_columns) * packed.k);
-      packed.left = buffer(SLOT_LEFT, block_rows * packed.k);
+      packed.right = room(SLOT_RIGHT, packed.columns, path.matmul.tile_columns, packed.k);
       pack_right(path, product, packed, 0, packed.columns);
       for (packed.row0 = 0; packed.row0 < product.m; packed.row0 += block_rows) {
         packed.rows = std::min(block_rows, product.m - packed.row0);
+        packed.left = room(SLOT_LEFT, packed.rows, tile_rows, packed.k);
         pack_left(path, product, packed, 0, packed.rows);
         for (int64_t j = 0; j < packed.columns; j += BLOCK_COLUMNS) {
           run_block(path, product, packed, 0, packed.rows, j, std::min(BLOCK_COLUMNS, packed.columns - j));
@@ -135,11 +141,11 @@ void multiply_together(const Path& path, const Product& product) {
     packed.columns = std::min(PACKED_COLUMNS, product.n - packed.column0);
     for (packed.k0 = 0; packed.k0 < product.k; packed.k0 += packed.k) {
       packed.k = std::min(MATMUL_GROUP, product.k - packed.k0);
-      packed.right = buffer(SLOT_RIGHT, round_up(packed.columns, tile_columns) * packed.k);
+      packed.right = room(SLOT_RIGHT, packed.columns, tile_columns, packed.k);
       const int64_t right_panels = (packed.columns + tile_columns - 1) / tile_columns;
       for (packed.row0 = 0; packed.row0 < product.m; packed.row0 += packed.rows) {
         packed.rows = std::min(packed_rows, product.m - packed.row0);
-        packed.left = buffer(SLOT_LEFT, round_up(packed.rows, tile_rows) * packed.k);
+        packed.left = room(SLOT_LEFT, packed.rows, tile_rows, packed.k);
         const int64_t left_panels = (packed.rows + tile_rows - 1) / tile_rows;
         const int64_t rights = packed.row0 == 0 ? right_panels : 0;
         parallel_for(rights + left_panels, 4, [&](int64_t begin, int64_t end) {

@@ -23,15 +23,20 @@ constexpr int TILE_COLUMNS = TILE_VECTORS * W;
 static void pack_left_panel(float* to, const float* from, int64_t row_stride, int64_t k_stride,
                             int64_t rows, int64_t readable, int64_t k) {
   int64_t done = 0;
-  if (k_stride == 1 && rows == TILE_ROWS && TRANSPOSE > 1) {
-    constexpr int64_t BLOCKS = (TILE_ROWS + TRANSPOSE - 1) / TRANSPOSE;
-    if (readable >= BLOCKS * TRANSPOSE) {
-      /* A block may be wider than the panel: its surplus is overwritten by the next k. */
-      for (; done + TRANSPOSE < k; done += TRANSPOSE) {
-        for (int64_t block = 0; block < BLOCKS; ++block) {
-          transpose_block(reinterpret_cast<const uint32_t*>(from + block * TRANSPOSE * row_stride + done), row_stride,
-                          reinterpret_cast<uint32_t*>(to + done * TILE_ROWS + block * TRANSPOSE), TILE_ROWS);
-        }
+  constexpr int64_t BLOCKS = (TILE_ROWS + TRANSPOSE - 1) / TRANSPOSE;
+  if (k_stride == 1 && rows == TILE_ROWS && TRANSPOSE > 1 && readable >= BLOCKS * TRANSPOSE) {
+    for (; done + TRANSPOSE <= k; done += TRANSPOSE) {
+      /* A block may be wider than the panel: its surplus is overwritten by the next k, so the last goes by way of a copy. */
+      const bool last = done + 2 * TRANSPOSE > k;
+      uint32_t copy[TRANSPOSE * BLOCKS * TRANSPOSE];
+      uint32_t* target = last ? copy : reinterpret_cast<uint32_t*>(to + done * TILE_ROWS);
+      const int64_t stride = last ? BLOCKS * TRANSPOSE : TILE_ROWS;
+      for (int64_t block = 0; block < BLOCKS; ++block) {
+        transpose_block(reinterpret_cast<const uint32_t*>(from + block * TRANSPOSE * row_stride + done), row_stride,
+                        target + block * TRANSPOSE, stride);
+      }
+      for (int64_t q = 0; last && q < TRANSPOSE; ++q) {
+        memcpy(to + (done + q) * TILE_ROWS, copy + q * stride, sizeof(float) * TILE_ROWS);
       }
     }
   } else if (row_stride == 1 && rows == TILE_ROWS) {
@@ -70,19 +75,25 @@ static void pack_right_panel(float* to, const float* from, int64_t k_stride, int
   }
 }
 
-static void pack_left(float* to, const float* from, int64_t row_stride, int64_t k_stride, int64_t rows,
+static void pack_left(Panels to, int64_t first, const float* from, int64_t row_stride, int64_t k_stride, int64_t lines,
                       int64_t readable, int64_t k) {
-  for (int64_t i = 0; i < rows; i += TILE_ROWS) {
-    pack_left_panel(to + i * k, from + i * row_stride, row_stride, k_stride,
-                    rows - i < TILE_ROWS ? rows - i : TILE_ROWS, readable - i, k);
+  for (int64_t start = 0; start < k; start += MATMUL_CHUNK) {
+    const int64_t part = k - start < MATMUL_CHUNK ? k - start : MATMUL_CHUNK;
+    for (int64_t i = 0; i < lines; i += TILE_ROWS) {
+      pack_left_panel(to.data + start * to.lines + (first + i) * part, from + i * row_stride + start * k_stride,
+                      row_stride, k_stride, lines - i < TILE_ROWS ? lines - i : TILE_ROWS, readable - i, part);
+    }
   }
 }
 
-static void pack_right(float* to, const float* from, int64_t k_stride, int64_t column_stride, int64_t columns,
-                       int64_t k) {
-  for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
-    pack_right_panel(to + j * k, from + j * column_stride, k_stride, column_stride,
-                     columns - j < TILE_COLUMNS ? columns - j : TILE_COLUMNS, k);
+static void pack_right(Panels to, int64_t first, const float* from, int64_t k_stride, int64_t column_stride,
+                       int64_t lines, int64_t k) {
+  for (int64_t start = 0; start < k; start += MATMUL_CHUNK) {
+    const int64_t part = k - start < MATMUL_CHUNK ? k - start : MATMUL_CHUNK;
+    for (int64_t j = 0; j < lines; j += TILE_COLUMNS) {
+      pack_right_panel(to.data + start * to.lines + (first + j) * part, from + j * column_stride + start * k_stride,
+                       k_stride, column_stride, lines - j < TILE_COLUMNS ? lines - j : TILE_COLUMNS, part);
+    }
   }
 }
 
@@ -99,6 +110,7 @@ static void tile(int64_t k, const float* __restrict left, const float* __restric
   F sum[ROWS][VECTORS];
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; ++i) {
+    __builtin_prefetch(out + i * out_stride, 1);
 #pragma GCC unroll 4
     for (int j = 0; j < VECTORS; ++j) sum[i][j] = splat(0.0f);
   }
@@ -179,10 +191,14 @@ static void multiply_block(const MatmulBlock& block) {
     }
     for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) {
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
+      const float* right = block.right.data + start * block.right.lines + (block.column + j) * k;
+      const float* next = right + k * TILE_COLUMNS;
+      const float* next_end = next + (j + TILE_COLUMNS < block.columns ? k * TILE_COLUMNS : 0);
       for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {
+        /* The next panel comes near while this one is used: a part of it with each tile. */
+        for (int part = 0; part < 10 && next < next_end; ++part, next += 16) __builtin_prefetch(next, 0, 2);
         const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
-        const float* left = block.left + i * block.k + start * TILE_ROWS;
-        const float* right = block.right + j * block.k + start * TILE_COLUMNS;
+        const float* left = block.left.data + start * block.left.lines + (block.row + i) * k;
         const float* group = block.group + i * block.group_stride + j;
         float* out = target + i * stride + j;
         const bool last = block.last_group && ends;

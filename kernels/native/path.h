@@ -21,12 +21,22 @@ namespace identic {
 constexpr int64_t MATMUL_CHUNK = 256;
 constexpr int64_t MATMUL_GROUP = 4096;
 
-/* A block of the result and the packed panels for one group of k. Strides are in elements. */
+/*
+ * One operand, packed for one group of k: chunk after chunk of 256 k, in each the panels of all lines
+ * one after another. A line is a row of the left or a column of the right operand; `lines` counts
+ * them, rounded up to whole panels.
+ */
+struct Panels {
+  float* data;
+  int64_t lines;
+};
+
+/* A block of the result at (row, column) of the packed range. Strides are in elements. */
 struct MatmulBlock {
   float* out;
   int64_t out_stride;
-  const float* left;
-  const float* right;
+  Panels left, right;
+  int64_t row, column;
   int64_t rows, columns, k;
   bool first_group, last_group;
   /* Room for rows x columns sums of a later group; may be null when first_group. */
@@ -36,10 +46,11 @@ struct MatmulBlock {
 
 struct MatmulPath {
   int64_t tile_rows, tile_columns;
-  void (*pack_left)(float* to, const float* from, int64_t row_stride, int64_t k_stride, int64_t rows,
+  /* Packs lines [first, first + lines); from is the first of them, and `readable` exist from there on. */
+  void (*pack_left)(Panels to, int64_t first, const float* from, int64_t row_stride, int64_t k_stride, int64_t lines,
                     int64_t readable, int64_t k);
-  void (*pack_right)(float* to, const float* from, int64_t k_stride, int64_t column_stride, int64_t columns,
-                     int64_t k);
+  void (*pack_right)(Panels to, int64_t first, const float* from, int64_t k_stride, int64_t column_stride,
+                     int64_t lines, int64_t k);
   void (*multiply_block)(const MatmulBlock& block);
 };
 
