@@ -12,6 +12,16 @@ Spec: docs/spec/capture.md.
 
 from __future__ import annotations
 
+import importlib.util
+
+from identic.protocol.errors import LocalError
+
+if importlib.util.find_spec("torch") is None:
+    raise LocalError(
+        "capturing a job needs PyTorch, which is not installed",
+        remedy="run: pip install 'identic[torch]'",
+    )
+
 from identic.node.capture.check import Comparison, check_against_eager
 from identic.node.capture.data import Rows, Windows
 from identic.node.capture.initial import initial

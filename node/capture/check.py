@@ -170,8 +170,8 @@ def _eager_shard(captured: Captured, checked: Job, shard: int) -> _Eager:
     randomness = Randomness()
     seeds = torch.tensor(words, dtype=torch.int64)
     randomness.start(seeds)
-    tensors = [p.detach().clone() for p in checked.parameters.values()]
-    tensors += [b.detach().clone() for b in checked.buffers.values()]
+    tensors = [p.detach().cpu().clone() for p in checked.parameters.values()]
+    tensors += [b.detach().cpu().clone() for b in checked.buffers.values()]
     batch = [torch.from_numpy(np.array(a)) for a in job.data.batch_of(words, job.shards)]
     step = checked.step()
     with math_attention():

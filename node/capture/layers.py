@@ -195,6 +195,13 @@ def clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Ten
     return x if high is None else torch.minimum(x, constant(x, high))
 
 
+def clamp_between(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    """Between two tensors."""
+    if low is not None:
+        x = torch.maximum(x, low)
+    return x if high is None else torch.minimum(x, high)
+
+
 # ---- embedding and losses ---------------------------------------------------------------------
 
 

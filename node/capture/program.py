@@ -84,17 +84,28 @@ class _Model(torch.nn.Module):
         return self._loss(self.model, *batch)  # type: ignore[no-any-return]
 
 
+def _check_model(model: object) -> None:
+    """Refuse what is not the plain model."""
+    # CAP-1: the model is the module itself, not a wrapper that runs it elsewhere or compiled.
+    if not isinstance(model, torch.nn.Module):
+        raise CaptureError(
+            "CAP-1", f"the model is a {type(model).__name__}.", advice="give a torch.nn.Module."
+        )
+    wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    if isinstance(model, wrappers) or hasattr(model, "_orig_mod"):
+        raise CaptureError(
+            "CAP-1",
+            f"the model is wrapped in {type(model).__name__}.",
+            advice="give the module inside it: a program needs no compiling or distributing.",
+        )
+
+
 class Job:
     """A checked job and its tensors, in a fixed order."""
 
     def __init__(self, job: TrainingJob) -> None:
         job.check()
-        if not isinstance(job.model, torch.nn.Module):
-            raise CaptureError(
-                "CAP-1",
-                f"the model is a {type(job.model).__name__}.",
-                advice="give a torch.nn.Module.",
-            )
+        _check_model(job.model)
         self.job = job
         self.module = _Model(job)
         self.module.training = job.model.training
@@ -107,9 +118,8 @@ class Job:
     def _check(self) -> None:
         for name, tensor in [*self.parameters.items(), *self.buffers.items()]:
             # CAP-3: a model's tensors have the element types of programs.
-            if tensor.dtype not in DTYPES or (
-                name in self.parameters and tensor.dtype != torch.float32
-            ):
+            plain = tensor.dtype in DTYPES and tensor.dtype != torch.bfloat16
+            if not plain or (name in self.parameters and tensor.dtype != torch.float32):
                 raise CaptureError(
                     "CAP-3",
                     f"{name} has elements of type {tensor.dtype}.",

@@ -20,6 +20,8 @@ from identic.protocol.lowering import CaptureError
 
 aten = torch.ops.aten
 
+_NO_BACKWARD = -1
+
 FIRST_STREAM = 16
 """Streams below are kept for the sampler."""
 
@@ -55,6 +57,13 @@ class Randomness:
         """The next stream's numbers."""
         if self._context is None:
             raise RuntimeError("random numbers are drawn outside a step")
+        # CAP-8: a step draws in its forward pass alone, so that no number is drawn twice.
+        if torch._C._current_graph_task_id() != _NO_BACKWARD:  # noqa: SLF001 - torch has no other
+            raise CaptureError(
+                "CAP-8",
+                "random numbers are drawn again while gradients are computed.",
+                advice="keep dropout out of torch.utils.checkpoint, or call the layer without it.",
+            )
         stream = FIRST_STREAM + self._streams
         self._streams += 1
         return torch.ops.identic.uniform(self._context, stream, list(shape))  # type: ignore[no-any-return]

@@ -70,7 +70,7 @@ def trace(
     # The tracer knows inputs by identity, so each is a tensor of its own.
     mode = FakeTensorMode(allow_fallback_kernels=True, allow_non_fake_inputs=True)
     with mode:
-        own = [torch.empty(tuple(x.shape), dtype=x.dtype) for x in inputs]
+        own = [torch.empty(tuple(x.shape), dtype=x.dtype, device="cpu") for x in inputs]
     with fx_traceback.preserve_node_meta(), math_attention():
         first = _record(function, own)
         _check_repeats(first, _record(function, own))
@@ -194,6 +194,8 @@ class _Reader:
         for node in everything:
             if node.op == "get_attr":
                 value = getattr(self.module, str(node.target))
+                if value.dtype == torch.bfloat16:
+                    raise self._element_type(node, value.dtype)
                 self.constants.append(as_array(value))
                 self._input(node, self._type(node, value))
         count = len(self.types)
@@ -257,15 +259,18 @@ class _Reader:
 
     def _dtype(self, node: FxNode, dtype: torch.dtype) -> DType:
         if dtype not in DTYPES:
-            # CAP-3: tensors have the element types of programs.
-            raise CaptureError(
-                "CAP-3",
-                f"{node.target} makes elements of type {dtype}.",
-                advice="use float32, int64, int32, uint8 or bool; a program has no others.",
-                place=current(node.meta),
-                operator=str(node.target),
-            )
+            raise self._element_type(node, dtype)
         return DTYPES[dtype]
+
+    def _element_type(self, node: FxNode, dtype: torch.dtype) -> CaptureError:
+        # CAP-3: tensors have the element types of programs.
+        return CaptureError(
+            "CAP-3",
+            f"{node.target} makes elements of type {dtype}.",
+            advice="use float32, int64, int32, uint8 or bool; a program has no others.",
+            place=current(node.meta),
+            operator=str(node.target),
+        )
 
     def _unsupported(self, node: FxNode, problem: str) -> CaptureError:
         return CaptureError(
@@ -279,8 +284,4 @@ class _Reader:
 
 def as_array(tensor: torch.Tensor) -> NDArray[Any]:
     """The tensor's elements as a new contiguous array."""
-    if tensor.dtype == torch.bfloat16:
-        return np.ascontiguousarray(
-            tensor.detach().cpu().view(torch.int16).numpy().view(np.uint16)
-        ).copy()
     return np.array(tensor.detach().cpu().numpy(), order="C", copy=True)

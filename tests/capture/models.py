@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from identic.node.capture import SGD, AdamW, Rows, TrainingJob, Windows
 
@@ -125,6 +126,25 @@ class BatchNormed(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.l2(torch.tanh(self.norm(self.l1(x))))
+
+
+class Counting(nn.Module):
+    """A buffer replaced by assignment, and a layer under activation checkpointing."""
+
+    calls: Tensor
+
+    def __init__(self, p: float = 0.0) -> None:
+        super().__init__()
+        self.l1, self.l2, self.p = nn.Linear(12, 16), nn.Linear(16, 5), p
+        self.register_buffer("calls", torch.ones(()))
+
+    def inner(self, x: Tensor) -> Tensor:
+        return F.dropout(torch.sigmoid(self.l1(x)), self.p)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls = self.calls + 1
+        h: Any = checkpoint(self.inner, x, use_reentrant=False)
+        return self.l2(h) * self.calls
 
 
 class Recurrent(nn.Module):
@@ -292,6 +312,7 @@ CASES: dict[str, Case] = {
     "mlp_shards": Case(MLP, classify, shards=4, clip=1.0),
     "frozen": Case(frozen, classify),
     "batch_norm": Case(BatchNormed, classify, shards=2),
+    "counting": Case(Counting, classify),
     "losses": Case(MLP, _several),
     "smooth": Case(MLP, _smooth),
     "gpt": Case(GPT, next_token, tokens=True, clip=1.0),

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.capture import (
     SGD,
@@ -79,7 +80,7 @@ def test_cap_9__gradients_are_autograds_in_float64(exact: Exact, name: str) -> N
 @pytest.mark.parametrize("name", ALL)
 def test_cap_14__a_float32_step_is_torchs_within_rounding(exact: Exact, name: str) -> None:
     job, captured = exact.job(name)
-    found = check_against_eager(captured, job, TorchBackend())
+    found = check_against_eager(captured, job)
     assert abs(found.loss - found.eager_loss) <= 1e-5 * abs(found.eager_loss)
     assert 0 <= found.difference < 1e-4
     assert captured.random == (name in RANDOM)
@@ -141,7 +142,7 @@ def test_notes_name_module_and_line_of_forward_and_backward(exact: Exact) -> Non
 def steps(job: TrainingJob) -> tuple[list[Any], list[Tensor]]:
     """Parameters after all steps, by the program and by torch's own optimizer."""
     captured = capture(job)
-    executor = Executor(unroll(captured.program), TorchBackend())
+    executor = Executor(unroll(captured.program), CpuBackend())
     state: list[Any] = captured.state
     model = copy.deepcopy(job.model)
     o = job.optimizer

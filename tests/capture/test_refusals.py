@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from identic.node.capture import (
     load_job,
 )
 from identic.protocol.errors import Code, ProtocolError
-from tests.capture.models import CASES, MLP, classify
+from tests.capture.models import CASES, MLP, Counting, classify
 
 HEAD = """
 import random, time
@@ -180,6 +181,28 @@ def test_cap_1__wrong_settings_are_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(CaptureError) as caught:
         capture(CASES["mlp"].job(**changed))
     assert caught.value.rule == "CAP-1"
+
+
+@pytest.mark.parametrize("wrap", [torch.compile, nn.DataParallel])
+def test_cap_1__a_model_is_the_module_itself(wrap: Callable[[nn.Module], nn.Module]) -> None:
+    with pytest.raises(CaptureError) as caught:
+        capture(CASES["mlp"].job(model=wrap(MLP())))
+    assert caught.value.rule == "CAP-1"
+    assert "wrapped" in caught.value.problem
+
+
+def test_cap_8__no_number_is_drawn_while_gradients_are_computed() -> None:
+    with pytest.raises(CaptureError) as caught:
+        capture(CASES["mlp"].job(model=Counting(p=0.5)))
+    assert (caught.value.rule, caught.value.file) == ("CAP-8", "models.py")
+
+
+def test_cap_3__buffers_have_the_element_types_of_programs() -> None:
+    model = MLP()
+    model.register_buffer("table", torch.zeros(3, dtype=torch.bfloat16))
+    with pytest.raises(CaptureError) as caught:
+        capture(CASES["mlp"].job(model=model))
+    assert caught.value.rule == "CAP-3"
 
 
 def test_cap_1__a_model_trains_something() -> None:
