@@ -102,7 +102,7 @@ def native() -> tuple[CheckLine, ...]:
         from identic.kernels import _native  # noqa: PLC0415 - its absence is a finding
         from identic.node.cli import selftest  # noqa: PLC0415 - needs the module above
     except ImportError as error:
-        remedy = "install a C++20 compiler and run `make install native`"
+        remedy = "install a C++17 compiler and run `make install native`"
         return (CheckLine("kernels", NO, f"the native module does not load: {error}", remedy),)
     paths = _native.paths()
     return (vectors(paths), selftest.check(paths), floats(_native.float_environment()))

@@ -18,7 +18,12 @@ from rich.text import Text
 from identic.node.cli import words
 from identic.node.cli.output import Lines, Output
 
+WIDTH: Final = 100
+"""Columns where a terminal does not tell."""
 BAR_WIDTH: Final = 22
+LEAST_BAR: Final = 6
+BESIDES_BAR: Final = 74
+"""Columns of a party's line besides its bar, at most."""
 CURVE_WIDTH: Final = 48
 TENTHS: Final = 10
 FRESH_S: Final = 0.1
@@ -95,44 +100,47 @@ def remaining(view: JobView, party: PartyView) -> str:
 
 
 _MARKS: Final = {
-    "agrees": ("reproduces every step ✓", "green"),
+    "agrees": ("reproduces it ✓", "green"),
     "disagrees": ("disagrees ✗", "bold red"),
     "late": ("gave no verdict in time ✗", "red"),
     "sealed": ("verdict sealed", "cyan"),
 }
 
 
-def party_line(view: JobView, party: PartyView, width: int = BAR_WIDTH) -> Text:
-    """One party: bar, steps, loss, speed, time left, verdict."""
+def party_line(view: JobView, party: PartyView, width: int = WIDTH) -> Text:
+    """One party: bar, steps, loss, speed, time left, verdict, in at most ``width`` columns."""
     line = Text()
-    line.append(f"{party.role:<13} ", style="bold")
+    column = max(len(one.role) for one in view.parties)
+    line.append(f"{party.role:<{column}} ", style="bold")
     line.append(f"{party.name:<9} ")
     colour = "green" if party.role == "solver" else "cyan"
-    line.append(words.bar(party.step, view.steps, width), style=colour)
+    bar = min(BAR_WIDTH, max(LEAST_BAR, width - BESIDES_BAR))
+    line.append(words.bar(party.step, view.steps, bar), style=colour)
     total = words.count(view.steps)
     line.append(f"  {words.count(party.step):>{len(total)}}/{total}")
     if party.loss is not None:
         line.append(f"   loss {party.loss:.3f}")
-    for fact in (speed(view, party.rate), remaining(view, party)):
-        if fact:
-            line.append(f"   {fact}")
     if party.verdict in _MARKS:
         text, style = _MARKS[party.verdict]
         line.append(f"   {text}", style=style)
+        return line
+    facts = [f for f in (speed(view, party.rate), remaining(view, party)) if f]
+    if facts:
+        line.append("".join(f"   {fact}" for fact in facts))
     elif party.activity:
         line.append(f"   {party.activity}", style="dim")
     return line
 
 
-def lines(view: JobView) -> Lines:
-    """The whole picture."""
+def lines(view: JobView, width: int = WIDTH) -> Lines:
+    """The whole picture, in at most ``width`` columns as far as its words allow."""
     head = Text(view.name, style="bold")
     head.append(f"  {view.phase}", style="bold yellow" if view.phase == "disputed" else "not bold")
     if view.attempt > 1:
         head.append(f"  attempt {view.attempt}", style="yellow not bold")
     if view.waits_for:
         head.append(f"  waiting for {view.waits_for}", style="dim not bold")
-    out = [head, *(party_line(view, party) for party in view.parties)]
+    out = [head, *(party_line(view, party, width) for party in view.parties)]
     if view.committed:
         signed = Text(f"signed to step {words.count(view.committed)}")
         if view.log_size:
@@ -205,7 +213,8 @@ class LiveJob:
         changed = stage != self._stage
         if self._live:
             if changed or now - self._drawn_s >= FRESH_S:
-                self._live.update(Group(*_fitted(lines(view))), refresh=True)
+                picture = lines(view, self._output.told.width)
+                self._live.update(Group(*_fitted(picture)), refresh=True)
                 self._drawn_s = now
         elif changed:
             self._output.say(plain_line(view))

@@ -48,6 +48,13 @@ def test_a_job_shows_parties_steps_speed_and_verdicts() -> None:
         assert part in text
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_party_s_line_fits_the_terminal(width: int) -> None:
+    busy = PartyView("s-aaaaaa", "solver", 1999, rate=4.7, loss=12.318)
+    line = progress.party_line(replace(VIEW, parties=(busy,)), busy, width)
+    assert line.cell_len <= width
+
+
 def test_a_job_without_tokens_counts_steps() -> None:
     assert "4.7 steps/s" in plain(progress.lines(replace(VIEW, tokens=0)))
 
