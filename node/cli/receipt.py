@@ -20,7 +20,7 @@ from identic.node.cli.screens.report import CheckLine, Outcome
 from identic.node.identity import Card
 from identic.proofs.receipt import Receipt, Verification, from_json, verify_receipt
 from identic.proofs.report import Check
-from identic.protocol.ids import Digest
+from identic.protocol.ids import Digest, PartyId
 from identic.protocol.job.messages import Finish, RevealVerdict, SignedMessage
 from identic.protocol.job.terms import job_id
 
@@ -136,8 +136,8 @@ def lines(receipt: Receipt, done: Verification, path: Path) -> Lines:
     left = tuple(CheckLine("not checked", Outcome.NOT_CHECKED, text) for text in done.not_checked)
     steps = int(receipt.terms.steps)
     if done.ok:
-        verifiers = int(receipt.terms.verifiers)
-        honest = "the verifier is" if verifiers == 1 else f"one of {verifiers} verifiers is"
+        count = len(_vouching(receipt))
+        honest = "the verifier is" if count == 1 else f"one of {count} verifiers is"
         text = f"this model is what the program makes of this data, if {honest} honest."
         end = Text("established: ", style="bold green").append(text, style="not bold default")
     else:
@@ -162,15 +162,15 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 96 else f"{text[:80]}…{text[-12:]}"
 
 
+def _vouching(receipt: Receipt) -> set[PartyId]:
+    """Parties whose verdicts the receipt lists."""
+    events = [verdict.entry.event for verdict in receipt.verdicts]
+    return {event.message.party for event in events if isinstance(event, SignedMessage)}
+
+
 def _summary(name: str, receipt: Receipt, count: int) -> str:
     terms = receipt.terms
-    verifiers = len(
-        {
-            v.entry.event.message.party
-            for v in receipt.verdicts
-            if isinstance(v.entry.event, SignedMessage)
-        }
-    )
+    verifiers = len(_vouching(receipt))
     return {
         "file": "the SHA-256 of the file is the one that the solver finished with",
         "terms": f"program {terms.program.short}, kernel set {int(terms.kernel_set)}, "
