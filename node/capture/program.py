@@ -46,14 +46,18 @@ class Summary:
     """Instructions of the gradient section."""
     update: int
     """Instructions of the update section."""
+    optimizer: str
+    """Name of its kind."""
     steps: int
     batch: str
     """A step's examples, such as ``16 x 128 tokens``."""
 
     def __str__(self) -> str:
+        count = self.parameters
+        size = f"{count / 1e6:.2f} M" if count >= 100_000 else f"{count:,}"
         return (
-            f"{self.model}, {self.parameters / 1e6:.2f} M parameters in {self.tensors} tensors, "
-            f"{self.steps} steps of {self.batch}; {self.gradient + self.update} operators"
+            f"{self.model}, {size} parameters in {self.tensors} tensors, {self.optimizer}, "
+            f"{self.steps:,} steps of {self.batch}"
         )
 
 
@@ -402,6 +406,7 @@ def _summary(checked: Job, program: Program) -> Summary:
         tensors=len(program.parameters),
         gradient=len(program.gradient.instructions),
         update=len(program.update.instructions),
+        optimizer=type(job.optimizer).__name__,
         steps=job.steps,
         batch=f"{job.data.batch} x {length} tokens" if length else f"{job.data.batch} rows",
     )
