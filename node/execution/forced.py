@@ -46,6 +46,7 @@ class ForcedError:
         Raises:
             LocalError: the configuration names no primitive step of this job.
         """
+        # EXE-6: a forced error is at a place of the job, and within its result.
         if self.step >= steps:
             raise LocalError(
                 f"the forced error names step {self.step} of {steps}",

@@ -23,7 +23,6 @@ from identic.node.logging import get_logger
 from identic.proofs.openings import Openings
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import trace_leaf
-from identic.protocol.dispute.setup import Opening, Setup
 from identic.protocol.errors import IdenticError, LocalError
 from identic.protocol.hashing import fold as fold_hashes
 from identic.protocol.ids import Digest
@@ -48,16 +47,14 @@ class Rerun(Openings):
     ) -> None:
         self._trainer = trainer
         self._job = trainer.job
+        self.terms = trainer.job.terms
+        self.plan = trainer.job.plan
         self._blobs = blobs
         self._roots = tuple(roots)
         self._stored = dict(stored)
         self._state: tuple[int, Arrays] | None = None
         self._trace: tuple[int, tuple[Digest, ...]] | None = None
         self._tensors: tuple[int, dict[int, Array]] = (-1, {})
-
-    def about(self, opening: Opening) -> None:
-        """Answer for this dispute from now on; what was computed before stays of use."""
-        self.setup = Setup(self._job.terms, self._job.plan, opening)
 
     # ---- states -----------------------------------------------------------------------------
 

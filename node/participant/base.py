@@ -285,7 +285,7 @@ class Participant:
                 if attempt == 0:
                     self._on_break(error)
             except ProtocolError as error:
-                # The coordinator may be starting again; any other refusal is final.
+                # EXE-10: a coordinator that is starting again is waited for.
                 if error.code is not Code.UNAVAILABLE:
                     raise
             else:

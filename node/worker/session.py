@@ -71,10 +71,8 @@ class Session:
     def answer(self, request: frames.Answer) -> frames.Reply:
         """Choose the next move of a dispute."""
         job = self._trainer.job
-        execution = self._rerun_of(request.own)
-        execution.about(request.record.opening)
         dispute = replayed(request.record, job.terms, job.plan)
-        move = next_move(dispute, request.side, execution)
+        move = next_move(dispute, request.side, self._rerun_of(request.own))
         check_float_environment()
         return frames.Answered(None if move is None else frames.ChosenMove(dispute.turn, move))
 

@@ -294,9 +294,7 @@ class Village:
         """A party makes its move in the last dispute, if it is due."""
         dispute = self.case.dispute
         side = Side.DEFENDER if KEYS[name].party == self.case.opened.defender else Side.CHALLENGER
-        execution = self.execution(run)
-        execution.about(dispute.setup.opening)
-        move = next_move(dispute, side, execution)
+        move = next_move(dispute, side, self.execution(run))
         if move is None:
             return False
         signed = arbiter.sign_move(KEYS[name], dispute, move)

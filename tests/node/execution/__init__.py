@@ -1,0 +1,1 @@
+"""Tests of execution: states on disk, resumption, re-execution, workers."""
