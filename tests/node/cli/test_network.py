@@ -7,13 +7,21 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from identic.node.blobs import Blobs
+from identic.node.cli.folder import BLOBS, INDEX, RunIndex
 from identic.node.demo.network import LocalNetwork, Member
+from identic.node.demo.run import chosen_lie
 from identic.node.identity import Identity
+from identic.proofs import json_form
+from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
+from identic.protocol.program.unroll import unroll
+from identic.protocol.program.validate import Limits
 from tests.lint.tree import ROOT
 from tests.node.cli.conftest import Command, Ran, process
 
@@ -180,6 +188,66 @@ def test_a_stranger_is_told_how_to_become_known(
     assert ran.code == 3
     assert "does not know this identity" in ran.err
     assert "stranger.card" in ran.err
+
+
+def lie_about(folder: Path) -> dict[str, object]:
+    """A forced error in the middle of the job's first matrix product, at its last step."""
+    index = json_form.parse(RunIndex, (folder / INDEX).read_text())
+    blob = Blobs(folder / BLOBS, 1 << 30).read(index.artifacts.program, MAX_PROGRAM_BYTES)
+    lie = chosen_lie(unroll(load(blob, Limits())), {}, STEPS)
+    return {**lie.settings()["forced_error"], "step": STEPS - 1}  # type: ignore[dict-item]
+
+
+@pytest.fixture(scope="module")
+def disputed(fetched: Path, network: LocalNetwork, config: Path) -> Iterator[dict[str, object]]:
+    """The same job with a lying solver: the dispute in the list once it is ruled."""
+    network.change("solver", {"forced_error": lie_about(fetched)})
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(network.halt("solver"))
+    network.start("solver")
+    loop.run_until_complete(network.ready("solver"))
+    loop.close()
+    limits = ("--steps", STEPS, "--verifiers", 1, "--window", 60)
+    posted = process("job", "submit", JOB, *limits, "--config", config, "--json")
+    assert posted.code == 0, posted.err
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        listed = process(
+            "dispute", "list", "--job", posted.value["name"], "--config", config, "--json"
+        )
+        found = listed.value["disputes"]
+        if found and found[0]["verdict"]:
+            yield {**found[0], "job_name": posted.value["name"]}
+            return
+    pytest.fail("no ruling")
+
+
+def test_a_lie_is_ruled_against_its_solver(
+    disputed: dict[str, object], config: Path, identic: Command
+) -> None:
+    name = f"d-{str(disputed['dispute_id'])[:6]}"
+    value = identic("dispute", "show", name, "--config", config, "--json").value
+    assert (value["ruling"], value["loser"]) == ("wrong", "defender")
+    assert (value["step"], value["operator"]) == (STEPS - 1, "matmul")
+    assert value["claims"]["computed"] == value["claims"]["challenger"]
+    shown = identic("dispute", "show", name, "--config", config).out
+    for part in ("the solver s-", "digits_mlp.py", "fma( a, b, acc )", "slashed", "burned"):
+        assert part in shown
+    assert identic("dispute", "list", "--open", "--config", config).out == "no disputes\n"
+
+
+def test_the_liar_pays_and_the_job_is_open_again(
+    disputed: dict[str, object], config: Path, identic: Command
+) -> None:
+    job = identic("job", "show", disputed["job_name"], "--config", config, "--json").value
+    assert (job["phase"], job["attempt"]) == ("open", 2)
+    assert job["disputes"] == [disputed["dispute_id"]]
+    ledger = identic("ledger", "show", "--config", config, "--json").value
+    assert ledger["total"] == 0
+    assert ledger["burned"] > 0
+    fetched = identic("job", "fetch", disputed["job_name"], "--config", config)
+    assert fetched.code == 3
+    assert "not settled yet" in fetched.err
 
 
 def test_ctrl_c_ends_the_watching_and_not_the_job(config: Path, network: LocalNetwork) -> None:
