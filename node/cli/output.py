@@ -11,6 +11,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
@@ -64,6 +65,10 @@ class Output:
     def say(self, line: Text | str = "") -> None:
         """Print one line of progress."""
         print_lines(self.told, [line])
+
+    def busy(self, what: str) -> AbstractContextManager[object]:
+        """Show on a terminal what takes long, while it does."""
+        return self.told.status(what) if self.live else nullcontext()
 
     def answer(self, answer: Answer) -> None:
         """Print the answer of the command."""

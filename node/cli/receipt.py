@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from identic.kernels.hashing import chunk_hashes
+from identic.kernels.hashing import chunk_root
 from identic.node.cli import files, words
 from identic.node.cli.folder import MAX_MODEL_BYTES, MAX_RECEIPT_BYTES
 from identic.node.cli.modelfile import reader
@@ -115,7 +115,7 @@ def verify(
         file_digest=Digest(hashlib.sha256(data).digest()),
         read=reader(data),
         coordinator=Card.load(card).party if card else None,
-        hasher=chunk_hashes,
+        hasher=chunk_root,
     )
     return Answer(
         {

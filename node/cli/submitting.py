@@ -103,7 +103,8 @@ def prepare(target: str, steps: int | None, output: Output) -> Prepared:
     job = load_job(target)
     if steps is not None:
         job = dataclasses.replace(job, steps=steps)
-    captured = capture(job)
+    with output.busy(f"capturing {target}"):
+        captured = capture(job)
     output.say(f"captured   {captured.summary}")
     plan = unroll(captured.program)
     size = words.size(len(encode(captured.program)))
@@ -111,7 +112,8 @@ def prepare(target: str, steps: int | None, output: Output) -> Prepared:
         f"program    {words.plural(len(plan.calls), 'operator')} a step, {size}, "
         f"sha256 {program_digest(captured.program).short}"
     )
-    comparison = check_against_eager(captured, job)
+    with output.busy("comparing one step with torch"):
+        comparison = check_against_eager(captured, job)
     output.say(f"checked    {comparison}")
     return Prepared(job, captured, plan, comparison, _measured(plan, captured, job.seed))
 
