@@ -2,12 +2,12 @@
 
 A tensor's digest binds element type, shape, length and every 4,096-byte chunk. Hashing the
 chunks is the only costly part, so the hasher can be replaced by a native one that gives the
-same leaf hashes. Spec: docs/spec/commitments.md (COM-3).
+same root. Spec: docs/spec/commitments.md (COM-3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from identic.protocol.commitments import digest_of
 from identic.protocol.errors import Code, ProtocolError
@@ -15,19 +15,18 @@ from identic.protocol.hashing import fold, leaf_hash
 from identic.protocol.ids import Digest
 from identic.protocol.tensors import CHUNK_BYTES, TensorType
 
-Hasher = Callable[[memoryview], Sequence[bytes]]
-"""Leaf hashes of the consecutive chunks of some bytes."""
+Hasher = Callable[[memoryview], Digest]
+"""Root over the leaf hashes of the consecutive chunks of some bytes."""
 
 
-def chunk_hashes(data: bytes | memoryview, hasher: Hasher | None = None) -> list[Digest]:
+def chunk_hashes(data: bytes | memoryview) -> list[Digest]:
     """Leaf hashes of the consecutive 4,096-byte chunks of ``data``; none for no bytes."""
     view = memoryview(data).cast("B")
-    hashes = (hasher or _plain)(view)
-    return [Digest(h) for h in hashes]
-
-
-def _plain(view: memoryview) -> list[Digest]:
     return [leaf_hash(view[at : at + CHUNK_BYTES]) for at in range(0, len(view), CHUNK_BYTES)]
+
+
+def _plain(view: memoryview) -> Digest:
+    return fold(chunk_hashes(view))
 
 
 def tensor_digest(
@@ -38,10 +37,10 @@ def tensor_digest(
     Raises:
         ProtocolError: the bytes are not as many as the type says (COM-3).
     """
-    size = memoryview(data).nbytes
+    view = memoryview(data).cast("B")
     # COM-3: a tensor has exactly the bytes of its type.
-    if size != kind.nbytes:
+    if len(view) != kind.nbytes:
         raise ProtocolError(
-            "COM-3", Code.MISMATCH, got=f"{size} bytes", want=f"{kind.nbytes} bytes"
+            "COM-3", Code.MISMATCH, got=f"{len(view)} bytes", want=f"{kind.nbytes} bytes"
         )
-    return digest_of(kind, fold(chunk_hashes(data, hasher)))
+    return digest_of(kind, (hasher or _plain)(view))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from identic.kernels.arrays import Array
-from identic.kernels.hashing import chunk_hashes
+from identic.kernels.hashing import chunk_hashes, chunk_root
 from identic.node.blobs import Blobs
 from identic.node.execution.elements import word_at
 from identic.node.execution.forced import spoil, spoiled_entries
@@ -134,7 +134,7 @@ class Rerun(Openings):
 
             def note(value: int, array: Array) -> Array:
                 kind = self._job.plan.type(value)
-                digests.append(tensor_digest(kind, raw_bytes(array), hasher=chunk_hashes))
+                digests.append(tensor_digest(kind, raw_bytes(array), hasher=chunk_root))
                 return array
 
             after = self._observe(step, note)

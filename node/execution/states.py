@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from identic.kernels.hashing import chunk_hashes
 
 from identic.kernels.arrays import Array, from_bytes, row_major, to_bytes
+from identic.kernels.hashing import chunk_root
 from identic.proofs.state import StateCommitment
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import StateHeader
@@ -92,4 +92,4 @@ def commit_state(
 
 def array_digest(variable: Variable, tensor: Array) -> Digest:
     """Digest of one tensor (COM-3)."""
-    return tensor_digest(variable.type, raw_bytes(tensor), hasher=chunk_hashes)
+    return tensor_digest(variable.type, raw_bytes(tensor), hasher=chunk_root)

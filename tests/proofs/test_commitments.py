@@ -15,7 +15,7 @@ from identic.protocol.commitments import (
 )
 from identic.protocol.dtypes import DType
 from identic.protocol.errors import ProtocolError
-from identic.protocol.hashing import Domain, sha256, tagged
+from identic.protocol.hashing import Domain, fold, sha256, tagged
 from identic.protocol.ids import Count, Digest, JobId, StepIndex, Unsigned
 from identic.protocol.tensors import CHUNK_BYTES, TensorType
 
@@ -78,9 +78,9 @@ def test_com_3__bytes_of_another_length_are_refused() -> None:
 def test_com_3__a_replaced_hasher_is_used() -> None:
     seen = []
 
-    def hasher(view: memoryview) -> list[bytes]:
+    def hasher(view: memoryview) -> Digest:
         seen.append(len(view))
-        return list(tensors.chunk_hashes(view))
+        return fold(tensors.chunk_hashes(view))
 
     assert tensors.tensor_digest(SCALAR, bytes(4), hasher) == tensors.tensor_digest(
         SCALAR, bytes(4)

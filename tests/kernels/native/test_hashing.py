@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from identic.kernels import _native
+from identic.kernels import _native, hashing
+from identic.proofs import tensors
 from identic.protocol.hashing import LEAF_PREFIX, NODE_PREFIX, fold
+from identic.protocol.tensors import CHUNK_BYTES
 
 
 @pytest.fixture(params=[True, False], ids=["instructions", "portable"], autouse=True)
@@ -43,6 +45,12 @@ def test_com_2__arrays_hash_as_their_bytes() -> None:
 def test_com_2__roots_are_those_of_the_tree(count: int) -> None:
     hashes = [hashlib.sha256(bytes([i % 256])).digest() for i in range(count)]
     assert _native.tree_root(b"".join(hashes), NODE_PREFIX) == fold(hashes)
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 9 * CHUNK_BYTES])
+def test_com_3__the_native_root_is_that_of_the_chunks(size: int) -> None:
+    data = memoryview(bytes(i % 251 for i in range(size)))
+    assert hashing.chunk_root(data) == fold(tensors.chunk_hashes(data))
 
 
 def test_what_is_no_list_of_digests_is_refused() -> None:

@@ -1,0 +1,74 @@
+"""One process that measures with one number of threads and prints a row a line, as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+import torch
+
+from identic.kernels import _native
+from tests.bench import operators, steps
+from tests.bench.machine import Peak, describe
+from tests.bench.rows import Benchmark, Row
+from tests.bench.timing import CLOCKS, FULL, QUICK, Clock, Effort, measure
+
+
+def selected(words: Sequence[str]) -> Iterator[Benchmark]:
+    """The benchmarks whose name holds one of the words; all of them without words."""
+    for benchmark in (*steps.benchmarks(), *operators.benchmarks()):
+        if not words or any(word in benchmark.name for word in words):
+            yield benchmark
+
+
+def rows(
+    benchmark: Benchmark, effort: Effort, clock: Clock, threads: int, peak: Peak
+) -> Iterator[Row]:
+    """Measure a benchmark; a row for each peer."""
+    case = benchmark.prepare()
+    times = measure(case, effort, clock, threads)
+    most = peak.rate() if case.fmas else None
+    share = None if most is None else case.fmas / times.ours / most
+    for peer, seconds in times.peers.items():
+        yield Row(
+            name=benchmark.name,
+            ours_s=times.ours,
+            peer=peer,
+            peer_s=seconds,
+            ratio=times.ours / seconds,
+            threads=threads,
+            path=_native.path(),
+            fraction_of_peak=share,
+            repetitions=effort.repetitions,
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure; the first line is the machine, each further one a row."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    _native.set_threads(options.threads)
+    effort = QUICK if options.quick else FULL
+    peak = Peak(_native.path(), options.threads)
+    _print(describe())
+    for benchmark in selected(options.only):
+        for row in rows(benchmark, effort, CLOCKS[options.clock], options.threads, peak):
+            _print(asdict(row))
+    return 0
+
+
+def _print(value: dict[str, object] | dict[str, str]) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

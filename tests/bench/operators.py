@@ -1,0 +1,227 @@
+"""Matrix products and other operators of training, at the sizes of a small GPT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import identic
+from identic.kernels import _native
+from identic.kernels.arrays import Array
+from identic.kernels.cpu_backend import CpuBackend, element_strides
+from identic.kernels.executor import Executor
+from identic.node.capture.data import dtype_of
+from identic.node.capture.optimizers import build_update, schedule_table, state_variables
+from identic.node.capture.tracing import trace
+from identic.protocol.dtypes import DType
+from identic.protocol.ids import Count, Unsigned
+from identic.protocol.lowering import Builder, lower
+from identic.protocol.program.types import CONTEXT_TYPE, Program, Section, Variable
+from identic.protocol.program.unroll import unroll
+from identic.protocol.tensors import TensorType
+from tests.bench.rows import Benchmark, Case, Timed
+
+ROWS, WIDTH, WIDE, CLASSES = 2048, 128, 512, 256
+"""Tokens of a step, width of the network, width between two layers, scores."""
+
+Function = Callable[..., Sequence[Tensor]]
+
+
+# ---- matrix products ------------------------------------------------------------------------
+
+
+def product(size: int, form: str) -> Case:
+    """A square product; ``T`` in ``form`` means that the operand is stored transposed."""
+    rng = np.random.default_rng(1)
+    stored = [rng.standard_normal((size, size), dtype=np.float32) for _ in form]
+    a, b = (x.T if letter == "T" else x for x, letter in zip(stored, form, strict=True))
+    outs = [np.empty_like(stored[0]) for _ in range(3)]
+    left, right, result = (torch.from_numpy(x) for x in (a, b, outs[1]))
+    steps = [(0, *element_strides(x)) for x in (a, b)]
+
+    def ours() -> Array:
+        _native.matmul(outs[0], a, b, 1, size, size, size, *steps)
+        return outs[0]
+
+    return Case(
+        ours,
+        {
+            "torch": lambda: torch.mm(left, right, out=result),
+            "numpy": lambda: np.matmul(a, b, out=outs[2]),
+        },
+        fmas=size**3,
+    )
+
+
+# ---- captured functions ---------------------------------------------------------------------
+
+
+def captured(function: Function, inputs: Sequence[Tensor]) -> Timed:
+    """A function as a prepared step: its inputs are the step's data, its results buffers."""
+    traced = trace(lambda _, *x: function(*x), [torch.zeros(6, dtype=torch.int64), *inputs])
+    data = [*(x.numpy() for x in inputs), *traced.constants]
+    types = [_type(array) for array in data]
+    results = [traced.graph.type(o) for o in traced.graph.outputs]
+    count = len(results)
+    builder = Builder([*results, *types, CONTEXT_TYPE])
+    context, first = len(results) + len(types), list(range(count, count + len(types)))
+    split = len(inputs)
+    outputs = lower(traced.graph, builder, [context, *first[:split], *first[split:]])
+    gradient, _ = builder.finish([builder.full(DType.FLOAT32, 0.0), *outputs])
+    program = Program(
+        version=Count(1),
+        shards=Count(1),
+        examples=Count(1),
+        parameters=(),
+        trainable=(),
+        buffers=_variables("result", results),
+        optimizer=(),
+        data=_variables("operand", types),
+        gradient=gradient,
+        update=Section((*types, CONTEXT_TYPE), (), ()),
+    )
+    state = [np.zeros(v.type.shape, np.float32) for v in program.state]
+    return _step(program, state, data)
+
+
+def _step(program: Program, state: list[Array], data: Sequence[Array]) -> Timed:
+    """One step of a program from the same state each time."""
+    executor = Executor(unroll(program), CpuBackend())
+    return lambda: executor.step(state, data, 1, 0)
+
+
+def _type(array: Array) -> TensorType:
+    return TensorType.of(dtype_of(array), array.shape)
+
+
+def _variables(word: str, types: Sequence[TensorType]) -> tuple[Variable, ...]:
+    return tuple(Variable(f"{word}.{i}", kind) for i, kind in enumerate(types))
+
+
+def _function(function: Function, *inputs: Tensor) -> Case:
+    return Case(captured(function, inputs), {"torch": lambda: function(*inputs)})
+
+
+def _softmax(x: Tensor) -> Sequence[Tensor]:
+    return [F.softmax(x, -1)]
+
+
+def _softmax_both(x: Tensor, g: Tensor) -> Sequence[Tensor]:
+    x = x.detach().requires_grad_()
+    y = F.softmax(x, -1)
+    return [y.detach(), *torch.autograd.grad(y, [x], g)]
+
+
+def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Sequence[Tensor]:
+    return [F.layer_norm(x, weight.shape, weight, bias)]
+
+
+def _layer_norm_both(x: Tensor, weight: Tensor, bias: Tensor, g: Tensor) -> Sequence[Tensor]:
+    inputs = [t.detach().requires_grad_() for t in (x, weight, bias)]
+    y = F.layer_norm(inputs[0], weight.shape, inputs[1], inputs[2])
+    return [y.detach(), *torch.autograd.grad(y, inputs, g)]
+
+
+def _gelu(x: Tensor) -> Sequence[Tensor]:
+    return [F.gelu(x)]
+
+
+def _gelu_both(x: Tensor, g: Tensor) -> Sequence[Tensor]:
+    x = x.detach().requires_grad_()
+    y = F.gelu(x)
+    return [y.detach(), *torch.autograd.grad(y, [x], g)]
+
+
+def _cross_entropy_both(x: Tensor, y: Tensor) -> Sequence[Tensor]:
+    x = x.detach().requires_grad_()
+    loss = F.cross_entropy(x, y)
+    return [loss.detach(), *torch.autograd.grad(loss, [x])]
+
+
+def _numbers(*shape: int) -> Tensor:
+    """Numbers around 0, not the same for two shapes."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def _classes() -> Tensor:
+    return torch.randint(CLASSES, (ROWS,), generator=torch.Generator().manual_seed(1))
+
+
+# ---- the optimizer --------------------------------------------------------------------------
+
+
+def _adamw(side: int = 1024) -> Case:
+    """AdamW on one square parameter."""
+    job = identic.TrainingJob(
+        model=None,
+        loss=print,
+        optimizer=identic.AdamW(lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1),
+        data=identic.Windows(np.zeros(2, np.uint8), length=1, batch=1),
+        steps=1,
+    )
+    kind = TensorType.of(DType.FLOAT32, (side, side))
+    trained = (Variable("p", kind),)
+    gradient, schedule = _numbers(side, side).numpy(), schedule_table(job)
+    data = (Variable("gradient", kind), Variable("schedule", _type(schedule)))
+    types = [v.type for v in data]
+    optimizer = state_variables(job, trained)
+    forward = Builder([kind, *types, CONTEXT_TYPE])
+    first, _ = forward.finish([forward.full(DType.FLOAT32, 0.0), 1])
+    update = Builder([kind, kind, *(v.type for v in optimizer), *types, CONTEXT_TYPE])
+    updated = build_update(update, job, ["p"], [0], [1], [2, 3], 5, 6)
+    second, _ = update.finish([*updated.parameters, *updated.optimizer])
+    program = Program(
+        version=Count(1),
+        shards=Count(1),
+        examples=Count(1),
+        parameters=trained,
+        trainable=(Unsigned(0),),
+        buffers=(),
+        optimizer=optimizer,
+        data=data,
+        gradient=first,
+        update=second,
+    )
+    start = _numbers(side, side)
+    zeros = [np.zeros(v.type.shape, np.float32) for v in program.state[1:]]
+    ours = _step(program, [start.numpy().copy(), *zeros], [gradient, schedule])
+    names = {"torch": False, "torch, fused": True}
+    return Case(ours, {n: _torch_adamw(start, gradient, fused=f) for n, f in names.items()})
+
+
+def _torch_adamw(start: Tensor, gradient: Array, *, fused: bool) -> Timed:
+    parameter = start.clone().requires_grad_()
+    parameter.grad = torch.from_numpy(gradient)
+    optimizer = torch.optim.AdamW(
+        [parameter], lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=fused
+    )
+    return optimizer.step
+
+
+# ---- all of them ----------------------------------------------------------------------------
+
+
+def benchmarks() -> Iterator[Benchmark]:
+    """Products first, then operators from the heaviest down."""
+    for size in (256, 512, 1024, 2048):
+        for form in ("NN", "NT", "TN") if size in (512, 1024) else ("NN",):
+            yield Benchmark(f"matmul {size} {form}", partial(product, size, form))
+    scores, gradient = (16, 4, WIDTH, WIDTH), _numbers(ROWS, WIDE)
+    both = (_numbers(*scores), _numbers(*scores).flip(0))
+    rows, vector = _numbers(ROWS, WIDTH), _numbers(WIDTH)
+    for name, function, inputs in (
+        ("gelu", _gelu, [_numbers(ROWS, WIDE)]),
+        ("gelu and gradient", _gelu_both, [_numbers(ROWS, WIDE), gradient]),
+        ("softmax", _softmax, both[:1]),
+        ("softmax and gradient", _softmax_both, both),
+        ("layer norm", _layer_norm, [rows, vector, vector]),
+        ("layer norm and gradient", _layer_norm_both, [rows, vector, vector, rows.flip(0)]),
+        ("cross entropy and gradient", _cross_entropy_both, [_numbers(ROWS, CLASSES), _classes()]),
+    ):
+        yield Benchmark(name, partial(_function, function, *inputs))
+    yield Benchmark("adamw, 1 M numbers", _adamw)

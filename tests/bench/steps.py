@@ -1,0 +1,176 @@
+"""Whole training steps of the example jobs, and what commitments add to them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import identic
+from identic.kernels.arrays import Array
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.executor import Executor
+from identic.kernels.hashing import chunk_root
+from identic.node.capture import Captured, capture, load_job
+from identic.node.execution.states import commit_state
+from identic.proofs.state import state_path
+from identic.proofs.tensors import tensor_digest
+from identic.protocol.commitments import StateHeader, header_digest
+from identic.protocol.dtypes import DType
+from identic.protocol.ids import Count, StepIndex, Unsigned
+from identic.protocol.program.codec import program_digest
+from identic.protocol.program.unroll import unroll
+from identic.protocol.tensors import TensorType
+from tests.bench.rows import Benchmark, Case
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+HASHED_BYTES = 1 << 24
+
+
+@cache
+def _job(name: str) -> tuple[identic.TrainingJob, Captured]:
+    """An example job and its program, made once."""
+    job = load_job(f"{EXAMPLES / name}.py:job")
+    return job, capture(job)
+
+
+class Training:
+    """A captured job that goes on by one step at each call, and begins again after its last."""
+
+    def __init__(self, name: str) -> None:
+        self.job, self.captured = _job(name)
+        self.executor = Executor(unroll(self.captured.program), CpuBackend())
+        self.first = [np.array(a) for a in self.captured.state]
+        self.state, self.done = self.first, 0
+
+    def step(self) -> list[Array]:
+        """The state after one more step."""
+        if self.done == self.job.steps:
+            self.state, self.done = self.first, 0
+        data, seed = self.captured.data, self.job.seed
+        self.state = self.executor.step(self.state, data, seed, self.done)
+        self.done += 1
+        return self.state
+
+
+class EagerTraining:
+    """The same job in torch, as one writes it: its own optimizer, clipping and schedule.
+
+    Args:
+        name: the example.
+        batch: draws a batch.
+    """
+
+    def __init__(self, name: str, batch: Callable[[], tuple[Tensor, Tensor]]) -> None:
+        self.job = load_job(f"{EXAMPLES / name}.py:job")
+        self._batch = batch
+        self._parameters = list(self.job.model.parameters())
+        self._optimizer = _optimizer(self.job, self._parameters)
+        # The factors are the job's own; past its last step they begin again.
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda step: self.job.factor(step % self.job.steps)
+        )
+
+    def step(self) -> None:
+        """One more step."""
+        x, y = self._batch()
+        self._optimizer.zero_grad()
+        self.job.loss(self.job.model, x, y).backward()
+        if self.job.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self._parameters, self.job.clip)
+        self._optimizer.step()
+        if self.job.schedule is not None:
+            self._schedule.step()
+
+
+def _optimizer(
+    job: identic.TrainingJob, parameters: list[torch.nn.Parameter]
+) -> torch.optim.Optimizer:
+    o = job.optimizer
+    if isinstance(o, identic.AdamW):
+        return torch.optim.AdamW(
+            parameters, lr=o.lr, betas=o.betas, eps=o.eps, weight_decay=o.weight_decay
+        )
+    return torch.optim.SGD(parameters, lr=o.lr, momentum=o.momentum, weight_decay=o.weight_decay)
+
+
+def _windows(windows: identic.Windows) -> Callable[[], tuple[Tensor, Tensor]]:
+    tokens = torch.from_numpy(np.array(windows.tokens))
+    places = torch.arange(windows.length + 1)
+
+    def draw() -> tuple[Tensor, Tensor]:
+        starts = torch.randint(len(tokens) - windows.length, (windows.batch, 1))
+        found = tokens[starts + places].long()
+        return found[:, :-1], found[:, 1:]
+
+    return draw
+
+
+def _rows(rows: identic.Rows) -> Callable[[], tuple[Tensor, Tensor]]:
+    x, y = (torch.from_numpy(array) for _, array in rows.tensors())
+    order, at = torch.randperm(len(x)), 0
+
+    def draw() -> tuple[Tensor, Tensor]:
+        nonlocal order, at
+        if at + rows.batch > len(x):
+            order, at = torch.randperm(len(x)), 0
+        chosen = order[at : at + rows.batch]
+        at += rows.batch
+        return x[chosen], y[chosen]
+
+    return draw
+
+
+def _training(name: str) -> Case:
+    """A step of an example job."""
+    ours = Training(name)
+    data = ours.job.data
+    batch = _windows(data) if isinstance(data, identic.Windows) else _rows(data)
+    return Case(ours.step, {"torch": EagerTraining(name, batch).step})
+
+
+# ---- commitments ----------------------------------------------------------------------------
+
+
+def _committed(name: str) -> Case:
+    """A step with the root of the state after it, and the path of the loss, beside the step."""
+    ours, plain = Training(name), Training(name)
+    program = ours.captured.program
+    digest = program_digest(program)
+
+    def step_and_commit() -> object:
+        state = ours.step()
+        cursor = ours.done * program.shards * program.examples
+        header = StateHeader(digest, Unsigned(ours.job.seed), StepIndex(ours.done), Count(cursor))
+        commitment = commit_state(header, program.state, state)
+        last = len(commitment.digests) - 1
+        return commitment.root, state_path(header_digest(header), commitment.digests, last)
+
+    return Case(step_and_commit, {"the step alone": plain.step})
+
+
+def _tree() -> Case:
+    """The digest of a tensor of 16 MiB, a tree over its chunks, beside one SHA-256 of its bytes."""
+    data = np.random.default_rng(1).integers(0, 256, HASHED_BYTES, dtype=np.uint8)
+    view, kind = memoryview(data.data), TensorType.of(DType.UINT8, data.shape)
+    return Case(
+        lambda: tensor_digest(kind, view, chunk_root),
+        {"hashlib, one stream": lambda: hashlib.sha256(view).digest()},
+    )
+
+
+def benchmarks() -> Iterator[Benchmark]:
+    """Steps, the commitment to a step, and hashing by itself."""
+    steps: dict[str, tuple[Callable[[str], Case], str]] = {
+        "gpt step": (_training, "gpt_docs"),
+        "digits step": (_training, "digits_mlp"),
+        "gpt step and state root": (_committed, "gpt_docs"),
+    }
+    for name, (prepare, example) in steps.items():
+        yield Benchmark(name, partial(prepare, example))
+    yield Benchmark("tensor digest, 16 MiB", _tree)

@@ -1,0 +1,84 @@
+"""Interleaved repetitions: ours, a peer, another peer, ours, ... and the median of each."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.bench.rows import Case, Timed
+
+Clock = Callable[[], float]
+
+CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
+"""``cpu`` counts the time of all threads: for a look at one thread on a busy machine."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure.
+
+    Attributes:
+        repetitions: turns of each side.
+        turn_s: least length of a turn; a short call is made many times in it.
+        pause_s: rest before a turn, in which the threads of the other side stop looking for
+            work: several libraries let them spin for some milliseconds.
+    """
+
+    repetitions: int
+    turn_s: float
+    pause_s: float
+
+
+QUICK = Effort(repetitions=2, turn_s=0.002, pause_s=0.0)
+FULL = Effort(repetitions=15, turn_s=0.05, pause_s=0.04)
+
+LONG_S = 0.1
+"""A call this long needs no second one before it to be warm."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Median seconds of one call of each side."""
+
+    ours: float
+    peers: dict[str, float]
+
+
+def measure(case: Case, effort: Effort, clock: Clock, threads: int) -> Times:
+    """Time all sides of a case in turns.
+
+    Args:
+        case: what to time.
+        effort: for how long.
+        clock: seconds that pass.
+        threads: of each side; with one there is nobody to wait for before a turn.
+    """
+    sides: dict[str, Timed] = {"": case.ours, **case.peers}
+    calls = {name: _calls(side, effort) for name, side in sides.items()}
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(effort.repetitions):
+        for name, side in sides.items():
+            if threads > 1:
+                time.sleep(effort.pause_s)
+            if calls[name] > 1:
+                side()
+            times[name].append(_turn(side, calls[name], clock))
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    return Times(medians.pop(""), medians)
+
+
+def _calls(side: Timed, effort: Effort) -> int:
+    """Calls of a turn, from one call after the first; at least 2 for all but long ones."""
+    side()
+    one = _turn(side, 1, time.perf_counter)
+    return 1 if one > LONG_S else max(2, round(effort.turn_s / max(one, 1e-9)))
+
+
+def _turn(side: Timed, calls: int, clock: Clock) -> float:
+    """Seconds of a call, the mean of some in a row."""
+    start = clock()
+    for _ in range(calls):
+        side()
+    return (clock() - start) / calls
