@@ -75,12 +75,14 @@ def lines_of(error: IdenticError) -> list[Text]:
 def value_of(error: IdenticError) -> dict[str, Any]:
     """An error as a JSON value."""
     if isinstance(error, ProtocolError):
+        place = {name: getattr(error, name) for name in ("file", "line") if hasattr(error, name)}
         return {
             "kind": "refused",
             "rule": error.rule,
             "code": str(error.code),
             "got": error.got,
             "want": error.want,
+            **place,
             "remedy": remedy_of(error),
         }
     problem = error.problem if isinstance(error, LocalError) else str(error)

@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 from identic.node.cli import faults
 from identic.node.cli.commands import COMMANDS, NOUNS, Command
 from identic.node.cli.output import Answer, Output, use
-from identic.protocol.errors import IdenticError
+from identic.protocol.errors import IdenticError, LocalError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -132,7 +132,15 @@ def tree() -> Any:
 def leaf(entry: Command) -> Any:
     """Import the function of a command and make the command."""
     module, _, name = entry.target.partition(":")
-    function = getattr(importlib.import_module(module), name)
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise LocalError(
+            f"`identic {entry.path}` needs torch, which is not installed",
+            remedy="pip install 'identic[torch]'; nodes and all other commands do without",
+        ) from error
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(name=entry.path.rpartition(" ")[2], context_settings=SETTINGS)(guarded(function))
     return typer.main.get_command(app)

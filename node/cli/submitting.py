@@ -6,6 +6,7 @@ machine is a program without code, numbers, and a signed posting.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import secrets
 import time
@@ -97,9 +98,16 @@ class Prepared:
 def prepare(target: str, steps: int | None, output: Output) -> Prepared:
     """Capture a job, compare one step with torch, and measure one.
 
+    What the user's file prints joins the progress.
+
     Raises:
         CaptureError: the job cannot become a program, or the program is not the user's step.
     """
+    with contextlib.redirect_stdout(output.told.file):
+        return _prepared(target, steps, output)
+
+
+def _prepared(target: str, steps: int | None, output: Output) -> Prepared:
     job = load_job(target)
     if steps is not None:
         job = dataclasses.replace(job, steps=steps)
