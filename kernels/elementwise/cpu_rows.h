@@ -79,6 +79,7 @@ template <class Op, class Out, bool EACH_A, bool EACH_B>
 IDN_INLINE void binary_run(Out* out, const float* a, const float* b, int64_t n) {
   const F one_a = splat(*a), one_b = splat(*b);
   int64_t i = 0;
+#pragma GCC unroll 4
   for (; i + W <= n; i += W) put(out + i, Op::of(EACH_A ? load(a + i) : one_a, EACH_B ? load(b + i) : one_b));
   if (i < n) {
     put_part(out + i, Op::of(EACH_A ? load_part(a + i, n - i) : one_a, EACH_B ? load_part(b + i, n - i) : one_b),

@@ -53,6 +53,23 @@ constexpr double ERF_TERMS[14][8] = {
      0x1.b645a6f53f586p-19, 0x1.8565f1f5c5689p-28, -0x1.1b5bdfa86fd29p-22, 0x1.8d32d72779ac6p-26},
 };
 
+/* erf(x) / x for 0 <= x <= 1, ascending powers of x^2. */
+constexpr double ERF_SMALL_TERMS[12] = {
+    0x1.20dd750429b6dp+0, -0x1.812746b0379c1p-2, 0x1.ce2f21a040f66p-4,
+    -0x1.b82ce31203772p-6, 0x1.565bccfa44156p-8, -0x1.c02db0665e53dp-11,
+    0x1.f9a2be4f731a1p-14, -0x1.f4ca838adb73bp-17, 0x1.b981d78881a5dp-20,
+    -0x1.5c131500d3f88p-23, 0x1.d76af6ca49787p-27, -0x1.ac9585a44fe29p-31,
+};
+
+/* e^(x^2) erfc(x) for 1 <= x <= 4, ascending powers of 1 / (x + 5/2) - 7/32. */
+constexpr double ERFC_TERMS[13] = {
+    0x1.fbda64037e156p-3, 0x1.0e4fe8f585843p+1, 0x1.ce6c07c86db52p+2,
+    0x1.189e4f79221cep+4, 0x1.9e391ff110bdap+4, 0x1.d77c426075e04p+2,
+    -0x1.8a159229ea7f6p+5, -0x1.a149c8bd3de1cp+5, 0x1.f624f26c489d7p+6,
+    0x1.5cd3695b78cd0p+7, -0x1.d9dd36a96566dp+8, -0x1.ba3fedb2b2ab6p+8,
+    0x1.0017f9d7949b2p+11,
+};
+
 /* log(2) in two parts; the first has 42 bits after the point, so that its product with an exponent is exact. */
 constexpr double LOG2_HIGH = 0x1.62e42fefa3800p-1;
 constexpr double LOG2_LOW = 0x1.ef35793c76730p-45;

@@ -15,8 +15,8 @@ IDN_INLINE F absolute(F x) { return floats(bits(x) & splat_bits(0x7fffffffu)); }
 IDN_INLINE F with_sign_of(F magnitude, F x) { return floats(bits(magnitude) | (bits(x) & splat_bits(0x80000000u))); }
 IDN_INLINE F not_a_number() { return floats(splat_bits(IDN_NAN_BITS)); }
 /* x where it is at most high (or NaN: high); x where it is at least low. */
-IDN_INLINE F at_most(F x, float high) { return select(lt(x, splat(high)), x, splat(high)); }
-IDN_INLINE F at_least(F x, float low) { return select(lt(splat(low), x), x, splat(low)); }
+IDN_INLINE F at_most(F x, float high) { return smaller(x, splat(high)); }
+IDN_INLINE F at_least(F x, float low) { return larger(x, splat(low)); }
 
 /* e^x = 2^n (1 + p) for |x| < 200: fills n as a binary64 whose low bits hold it, and p in (-0.3, 0.42). */
 struct Exponential { D scale, p; };
@@ -24,7 +24,7 @@ struct Exponential { D scale, p; };
 IDN_INLINE Exponential exponential(D x) {
   const D t = multiply_add(x, splat64(LOG2_INVERSE), splat64(ROUNDER));
   const D n = sub(t, splat64(ROUNDER));
-  const D r = sub(sub(x, mul(n, splat64(LOG2_HIGH))), mul(n, splat64(LOG2_LOW)));
+  const D r = multiply_add(n, splat64(-LOG2_LOW), multiply_add(n, splat64(-LOG2_HIGH), x));
   D q = splat64(EXP_TERMS[9]);
 #pragma GCC unroll 16
   for (int i = 8; i >= 0; --i) q = multiply_add(q, r, splat64(EXP_TERMS[i]));
@@ -52,7 +52,7 @@ IDN_INLINE F log_of(F x) {
   for (int i = 7; i >= 0; --i) q = multiply_add(q, z, splat64(LOG_TERMS[i]));
   const D l = multiply_add(mul(s, z), q, add(s, s));
   const D n = widen_integers(e);
-  U y = bits(narrow(add(mul(n, splat64(LOG2_HIGH)), multiply_add(n, splat64(LOG2_LOW), l))));
+  U y = bits(narrow(multiply_add(n, splat64(LOG2_HIGH), multiply_add(n, splat64(LOG2_LOW), l))));
   /* NUM-7: the operands whose logarithm binary64 rounds onto the middle of two binary32 numbers. */
   constexpr uint32_t HARD[5][2] = {{0x3c413d3au, 0xc08e158fu}, {0x41178febu, 0x400fe5e7u}, {0x4c5d65a5u, 0x418f034bu},
                                    {0x65d890d3u, 0x4254d1f9u}, {0x6f31a8ecu, 0x42845a89u}};
@@ -75,21 +75,48 @@ IDN_INLINE F tanh_of(F x) {
   return select(unordered(x, x), not_a_number(), v);
 }
 
-/* erf x = x g(x), g by eight polynomials over [0, 4); 1 from 3.999 on. */
-IDN_INLINE F erf_of(F x) {
-  const F a = absolute(x);
-  const F inside = at_most(a, 3.999f);
+/* erf(a) for 0 <= a < 4 where a table is cheap: a g(a), g by one of eight polynomials. */
+IDN_INLINE F erf_by_eighths(F a) {
   /* floor(2 a): the integer stands in the low bits of 2 a - 1/2 + 1.5 * 2^23, and which side of a border does not matter. */
-  const F t = add(sub(add(inside, inside), splat(0.5f)), splat(0x1.8p23f));
+  const F t = add(sub(add(a, a), splat(0.5f)), splat(0x1.8p23f));
   const U eighth = bits(t) & splat_bits(7);
   const D middle = widen(add(mul(sub(t, splat(0x1.8p23f)), splat(0.5f)), splat(0.25f)));
-  const D d = widen(inside);
+  const D d = widen(a);
   const D u = sub(d, middle);
   const Lookup at = look_up_index(eighth);
   D q = look_up8(ERF_TERMS[13], at);
 #pragma GCC unroll 16
   for (int i = 12; i >= 0; --i) q = multiply_add(q, u, look_up8(ERF_TERMS[i], at));
-  F v = narrow(mul(q, d));
+  return narrow(mul(q, d));
+}
+
+/* The same where it is not: a polynomial below 1, and 1 - e^(-a^2) (e^(a^2) erfc a) from there on. */
+IDN_INLINE F erf_by_halves(F a) {
+  const D d = widen(a);
+  const D z = mul(d, d);
+  D p = splat64(ERF_SMALL_TERMS[11]);
+#pragma GCC unroll 16
+  for (int i = 10; i >= 0; --i) p = multiply_add(p, z, splat64(ERF_SMALL_TERMS[i]));
+  const D w = sub(div(splat64(1.0), add(d, splat64(2.5))), splat64(0.21875));
+  D q = splat64(ERFC_TERMS[12]);
+#pragma GCC unroll 16
+  for (int i = 11; i >= 0; --i) q = multiply_add(q, w, splat64(ERFC_TERMS[i]));
+  const Exponential e = exponential(sub(splat64(0.0), z));
+  const D power = scale_by_low_bits(add(e.p, splat64(1.0)), e.scale);
+  const F far = narrow(sub(splat64(1.0), mul(power, q)));
+  return select(lt(a, splat(1.0f)), narrow(mul(p, d)), far);
+}
+
+/* 1 from 3.999 on. */
+IDN_INLINE F erf_of(F x) {
+  const F a = absolute(x);
+  const F inside = at_most(a, 3.999f);
+  F v;
+  if constexpr (FAST_LOOK_UP) {
+    v = erf_by_eighths(inside);
+  } else {
+    v = erf_by_halves(inside);
+  }
   v = with_sign_of(select(lt(a, splat(3.999f)), v, splat(1.0f)), x);
   return select(unordered(x, x), not_a_number(), v);
 }
@@ -102,11 +129,14 @@ IDN_INLINE F sigmoid_of(F x) {
   const D d = widen(at_least(at_most(x, 60.0f), -110.0f));
   const Exponential e = exponential(sub(splat64(0.0), d));
   const D power = scale_by_low_bits(add(e.p, splat64(1.0)), e.scale);
-  const F far = narrow(div(splat64(1.0), add(splat64(1.0), power)));
-  const F least = with_sign_of(splat(0x1p-53f), x);
-  const F cube = mul(mul(x, x), mul(x, splat(0x1.555556p-6f)));
-  const F bend = select(lt(absolute(cube), splat(0x1p-53f)), least, cube);
-  const F near = narrow(sub(multiply_add(widen(x), splat64(0.25), splat64(0.5)), widen(bend)));
-  const F y = select(lt(absolute(x), splat(0x1p-13f)), near, far);
+  F y = narrow(div(splat64(1.0), add(splat64(1.0), power)));
+  const M small = lt(absolute(x), splat(0x1p-13f));
+  if (any(small)) {
+    const F least = with_sign_of(splat(0x1p-53f), x);
+    const F cube = mul(mul(x, x), mul(x, splat(0x1.555556p-6f)));
+    const F bend = select(lt(absolute(cube), splat(0x1p-53f)), least, cube);
+    const F near = narrow(sub(multiply_add(widen(x), splat64(0.25), splat64(0.5)), widen(bend)));
+    y = select(small, near, y);
+  }
   return select(unordered(x, x), not_a_number(), y);
 }

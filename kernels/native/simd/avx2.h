@@ -4,7 +4,8 @@ struct M { __m256 v; };
 struct U { __m256i v; };
 struct D { __m256d lo, hi; };
 constexpr int W = 8;
-constexpr int VECTOR_REGISTERS = 16;
+/* Whether look_up8 costs little more than a load. */
+constexpr bool FAST_LOOK_UP = false;
 
 IDN_INLINE F load(const float* p) { return {_mm256_loadu_ps(p)}; }
 IDN_INLINE void store(float* p, F a) { _mm256_storeu_ps(p, a.v); }
@@ -47,6 +48,9 @@ IDN_INLINE M both(M a, M b) { return {_mm256_and_ps(a.v, b.v)}; }
 IDN_INLINE M either(M a, M b) { return {_mm256_or_ps(a.v, b.v)}; }
 IDN_INLINE M opposite(M a) { return {_mm256_xor_ps(a.v, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))}; }
 IDN_INLINE bool any(M a) { return _mm256_movemask_ps(a.v) != 0; }
+/* a < b ? a : b and a > b ? a : b, so the second operand when one is NaN. */
+IDN_INLINE F smaller(F a, F b) { return {_mm256_min_ps(a.v, b.v)}; }
+IDN_INLINE F larger(F a, F b) { return {_mm256_max_ps(a.v, b.v)}; }
 IDN_INLINE F select(M m, F yes, F no) { return {_mm256_blendv_ps(no.v, yes.v, m.v)}; }
 IDN_INLINE U select(M m, U yes, U no) { return bits(select(m, floats(yes), floats(no))); }
 /* One byte a lane, 0 or 1. */

@@ -4,7 +4,8 @@ struct M { __mmask16 v; };
 struct U { __m512i v; };
 struct D { __m512d lo, hi; };
 constexpr int W = 16;
-constexpr int VECTOR_REGISTERS = 32;
+/* Whether look_up8 costs little more than a load. */
+constexpr bool FAST_LOOK_UP = true;
 
 IDN_INLINE F load(const float* p) { return {_mm512_loadu_ps(p)}; }
 IDN_INLINE void store(float* p, F a) { _mm512_storeu_ps(p, a.v); }
@@ -48,6 +49,9 @@ IDN_INLINE M either(M a, M b) { return {(__mmask16)(a.v | b.v)}; }
 IDN_INLINE M opposite(M a) { return {(__mmask16)~a.v}; }
 IDN_INLINE bool any(M a) { return a.v != 0; }
 IDN_INLINE F select(M m, F yes, F no) { return {_mm512_mask_blend_ps(m.v, no.v, yes.v)}; }
+/* a < b ? a : b and a > b ? a : b, so the second operand when one is NaN. */
+IDN_INLINE F smaller(F a, F b) { return select(lt(a, b), a, b); }
+IDN_INLINE F larger(F a, F b) { return select(lt(b, a), a, b); }
 IDN_INLINE U select(M m, U yes, U no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {

@@ -4,7 +4,8 @@ struct M { uint32x4_t v; };
 struct U { uint32x4_t v; };
 struct D { float64x2_t lo, hi; };
 constexpr int W = 4;
-constexpr int VECTOR_REGISTERS = 32;
+/* Whether look_up8 costs little more than a load. */
+constexpr bool FAST_LOOK_UP = false;
 
 IDN_INLINE F load(const float* p) { return {vld1q_f32(p)}; }
 IDN_INLINE void store(float* p, F a) { vst1q_f32(p, a.v); }
@@ -50,6 +51,9 @@ IDN_INLINE M either(M a, M b) { return {vorrq_u32(a.v, b.v)}; }
 IDN_INLINE M opposite(M a) { return {vmvnq_u32(a.v)}; }
 IDN_INLINE bool any(M a) { return vmaxvq_u32(a.v) != 0; }
 IDN_INLINE F select(M m, F yes, F no) { return {vbslq_f32(m.v, yes.v, no.v)}; }
+/* a < b ? a : b and a > b ? a : b, so the second operand when one is NaN. */
+IDN_INLINE F smaller(F a, F b) { return select(lt(a, b), a, b); }
+IDN_INLINE F larger(F a, F b) { return select(lt(b, a), a, b); }
 IDN_INLINE U select(M m, U yes, U no) { return {vbslq_u32(m.v, yes.v, no.v)}; }
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {

@@ -4,7 +4,8 @@ struct M { bool v; };
 struct U { uint32_t v; };
 struct D { double v; };
 constexpr int W = 1;
-constexpr int VECTOR_REGISTERS = 16;
+/* Whether look_up8 costs little more than a load. */
+constexpr bool FAST_LOOK_UP = true;
 
 IDN_INLINE F load(const float* p) { return {*p}; }
 IDN_INLINE void store(float* p, F a) { *p = a.v; }
@@ -46,6 +47,9 @@ IDN_INLINE M both(M a, M b) { return {a.v && b.v}; }
 IDN_INLINE M either(M a, M b) { return {a.v || b.v}; }
 IDN_INLINE M opposite(M a) { return {!a.v}; }
 IDN_INLINE bool any(M a) { return a.v; }
+/* a < b ? a : b and a > b ? a : b, so the second operand when one is NaN. */
+IDN_INLINE F smaller(F a, F b) { return a.v < b.v ? a : b; }
+IDN_INLINE F larger(F a, F b) { return a.v > b.v ? a : b; }
 IDN_INLINE F select(M m, F yes, F no) { return m.v ? yes : no; }
 IDN_INLINE U select(M m, U yes, U no) { return m.v ? yes : no; }
 IDN_INLINE void store_mask(uint8_t* p, M m) { *p = m.v; }
