@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from identic.proofs import merkle
 from identic.protocol.commitments import (
     StateHeader,
     header_digest,
     state_leaf,
-    state_root,
     state_root_of,
 )
 from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.hashing import fold
 from identic.protocol.ids import Digest
 
 
@@ -29,20 +30,28 @@ class StateCommitment:
     digests: tuple[Digest, ...]
     """Tensor digests in the state's order, the loss last."""
 
+    @cached_property
+    def leaves(self) -> tuple[Digest, ...]:
+        """Leaf hashes of the state's tree, the header's first."""
+        return _leaves(header_digest(self.header), self.digests)
+
     @property
     def root(self) -> Digest:
         """The state's root."""
-        return state_root(header_digest(self.header), self.digests)
+        return state_root_of(fold(self.leaves))
 
     def opening(self, index: int) -> merkle.Path:
         """Path of tensor ``index``, for ``check_state_opening``."""
-        return state_path(header_digest(self.header), self.digests, index)
+        return merkle.path(self.leaves, index + 1)
+
+
+def _leaves(header: Digest, digests: Sequence[Digest]) -> tuple[Digest, ...]:
+    return tuple(state_leaf(i, digest) for i, digest in enumerate((header, *digests)))
 
 
 def state_path(header: Digest, digests: Sequence[Digest], index: int) -> merkle.Path:
     """Path of tensor ``index`` in the tree of a state given by its digests."""
-    leaves = [state_leaf(i, digest) for i, digest in enumerate((header, *digests))]
-    return merkle.path(leaves, index + 1)
+    return merkle.path(_leaves(header, digests), index + 1)
 
 
 def check_state_opening(

@@ -15,8 +15,6 @@ from identic.node.execution.elements import word_at
 from identic.node.execution.forced import ForcedError, Spoiler
 from identic.node.execution.loaded import LoadedJob
 from identic.node.execution.states import Arrays, pack_state
-from identic.proofs.state import state_path
-from identic.protocol.commitments import header_digest
 from identic.protocol.ids import Digest, StepIndex, Unsigned
 from identic.protocol.job.messages import Mark
 
@@ -80,8 +78,7 @@ class Trainer:
         """What is committed to at mark ``index``."""
         step = self.job.terms.step_of(index)
         commitment = self.job.commit(step, state)
-        header, last = header_digest(commitment.header), len(commitment.digests) - 1
-        path = state_path(header, commitment.digests, last)
+        path = commitment.opening(len(commitment.digests) - 1)
         return Mark(StepIndex(step), commitment.root, Unsigned(word_at(state[-1], 0)), path)
 
     def run(self, state: Arrays, mark: int, last: int) -> Iterator[Reached]:

@@ -18,9 +18,8 @@ from identic.kernels.executor import Executor
 from identic.kernels.hashing import chunk_root
 from identic.node.capture import Captured, capture, load_job
 from identic.node.execution.states import commit_state
-from identic.proofs.state import state_path
 from identic.proofs.tensors import tensor_digest
-from identic.protocol.commitments import StateHeader, header_digest
+from identic.protocol.commitments import StateHeader
 from identic.protocol.dtypes import DType
 from identic.protocol.ids import Count, StepIndex, Unsigned
 from identic.protocol.program.codec import program_digest
@@ -148,8 +147,7 @@ def _committed(name: str) -> Case:
         cursor = ours.done * program.shards * program.examples
         header = StateHeader(digest, Unsigned(ours.job.seed), StepIndex(ours.done), Count(cursor))
         commitment = commit_state(header, program.state, state)
-        last = len(commitment.digests) - 1
-        return commitment.root, state_path(header_digest(header), commitment.digests, last)
+        return commitment.root, commitment.opening(len(commitment.digests) - 1)
 
     return Case(step_and_commit, {"the step alone": plain.step})
 
