@@ -30,6 +30,10 @@ STOP_S = 15.0
 """Longest wait for a node to stop before it is killed, in seconds."""
 
 
+NODE = ("-m", "identic.node.cli.main", "node", "run")
+"""Arguments with which Python runs a node; ``--config FILE`` follows."""
+
+
 @dataclass(frozen=True)
 class Member:
     """A node of the network."""
@@ -38,6 +42,8 @@ class Member:
     role: str
     settings: Mapping[str, object] = field(default_factory=dict)
     """Keys of the role's section."""
+    program: Sequence[str] = NODE
+    """What Python runs; another program may replace a role."""
 
 
 class LocalNetwork:
@@ -70,16 +76,23 @@ class LocalNetwork:
         """
         try:
             self.prepare()
-            self.start(self.coordinator)
-            await self.ready(self.coordinator)
-            for name in self.members:
-                self.start(name)
-            for name in self.members:
-                await self.ready(name)
+            await self.up(self.coordinator)
+            await self.up(*self.members)
         except BaseException:
             await self.stop()
             raise
         return self
+
+    async def up(self, *names: str) -> None:
+        """Start members, unless they run, and wait until they answer.
+
+        Raises:
+            LocalError: one does not come up.
+        """
+        for name in names:
+            self.start(name)
+        for name in names:
+            await self.ready(name)
 
     async def __aexit__(self, *_: object) -> None:
         """Stop every node."""
@@ -145,7 +158,7 @@ class LocalNetwork:
         """Start a member, unless it runs."""
         if name in self._processes and self._processes[name].poll() is None:
             return
-        command = [sys.executable, "-m", "identic.node.cli.main", "node", "run", "--config"]
+        command = [sys.executable, *self.members[name].program, "--config"]
         with self.log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 [*command, str(self.config(name))],
@@ -158,11 +171,26 @@ class LocalNetwork:
 
     def kill(self, name: str) -> None:
         """End a member at once, with its worker, as a power cut would."""
-        process = self._processes[name]
-        for group in (*_children(process.pid), process.pid):
+        for pid in (*self.workers(name), self._processes[name].pid):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(group, signal.SIGKILL)
-        process.wait()
+                os.kill(pid, signal.SIGKILL)
+        self._processes[name].wait()
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a member's own process, not to its worker."""
+        self._processes[name].send_signal(number)
+
+    def running(self, name: str) -> bool:
+        """Whether a member's own process runs."""
+        return name in self._processes and self._processes[name].poll() is None
+
+    async def ended(self, name: str) -> int:
+        """Wait until a member's own process has ended; returns its exit status."""
+        return await asyncio.to_thread(self._processes[name].wait)
+
+    def workers(self, name: str) -> list[int]:
+        """Process numbers of a member's workers."""
+        return _children(self._processes[name].pid)
 
     async def halt(self, name: str) -> None:
         """Stop a member in order."""
@@ -218,6 +246,7 @@ class LocalNetwork:
                 try:
                     await asyncio.to_thread(process.wait, STOP_S)
                 except subprocess.TimeoutExpired:
+                    # Its workers end with it.
                     process.kill()
                     process.wait()
 
