@@ -22,7 +22,7 @@ std::vector<const Path*> usable_paths() {
   if (has_avx512()) paths.push_back(&AVX512_PATH);
   if (has_avx2()) {
     paths.push_back(&AVX2_PATH);
-    paths.push_back(&WIDE_PATH);
+    paths.push_back(&EMULATED_PATH);
   }
 #elif defined(__aarch64__)
   paths.push_back(&NEON_PATH);

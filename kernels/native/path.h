@@ -101,7 +101,7 @@ struct Path {
 extern const Path SCALAR_PATH;
 #if defined(__x86_64__)
 extern const Path AVX2_PATH;
-extern const Path WIDE_PATH;
+extern const Path EMULATED_PATH;
 extern const Path AVX512_PATH;
 #elif defined(__aarch64__)
 extern const Path NEON_PATH;
