@@ -156,7 +156,7 @@ async def test_exe_9__exe_10__a_killed_solver_goes_on_to_the_same_bits(town: Tow
     assert names(town, done.attesters) == {"ann", "bob"}
 
 
-async def test_exe_10__a_killed_coordinator_and_verifier_go_on(town: Town) -> None:
+async def test_exe_10__a_killed_coordinator_and_its_verifiers_go_on(town: Town) -> None:
     job = await started(town)
     town.net.kill("hub")
     town.net.kill("ann")
@@ -164,9 +164,15 @@ async def test_exe_10__a_killed_coordinator_and_verifier_go_on(town: Town) -> No
     blobs = town.net.folder / "ann" / "blobs"
     for path in blobs.glob("??/*"):
         path.write_bytes(bytes(path.stat().st_size))
+    # The other one is told to stop, with nobody there to talk to.
+    workers = town.net.workers("bob")
+    town.net.signal("bob", signal.SIGINT)
+    assert await town.net.ended("bob") == 0
+    for worker in workers:
+        await gone(worker)
     await town.net.up("hub")
     assert halfway((await town.board()).jobs[job])
-    await town.net.up("ann")
+    await town.net.up("ann", "bob")
     done = await town.settled(job)
     assert roots(done) == expected(INTERRUPTED)
     assert (done.attempt, done.disputes) == (1, ())
