@@ -16,27 +16,29 @@ from identic.node.blobs import Blobs
 from identic.node.execution.states import array_digest, commit_state, pack_state
 from identic.node.identity import Identity
 from identic.node.rpc.remote import Remote
-from identic.proofs.signatures import sign
+from identic.proofs.envelope import seal
 from identic.protocol.commitments import StateHeader
 from identic.protocol.encoding import encode
-from identic.protocol.hashing import Domain
 from identic.protocol.ids import (
     Count,
-    Credits,
     Digest,
     JobId,
-    Millis,
     PartyId,
     StepIndex,
     Unsigned,
 )
-from identic.protocol.job.messages import Artifacts, Message, SignedMessage, SubmitJob
-from identic.protocol.job.terms import Clocks, JobTerms, Prices, job_id
+from identic.protocol.job.messages import Artifacts, SubmitJob
+from identic.protocol.job.terms import (
+    KERNEL_SET,
+    VERSION,
+    Clocks,
+    JobTerms,
+    Prices,
+    check_terms,
+    job_id,
+)
 from identic.protocol.program.codec import program_digest
 from identic.protocol.program.types import Program
-
-VERSION = Count(1)
-KERNEL_SET = Count(1)
 
 
 @dataclass(frozen=True)
@@ -52,19 +54,6 @@ class Conditions:
     checkpoint: int = 20
     """Marks between two stored states."""
     verifiers: int = 2
-
-
-DEFAULT_CLOCKS = Clocks(Millis(60_000), Millis(600_000), Millis(60_000))
-"""A minute a move, ten for re-execution, a minute for challenges."""
-
-DEFAULT_PRICES = Prices(
-    solver_reward=Credits(1_500_000),
-    verifier_reward=Credits(300_000),
-    solver_bond=Credits(10_000_000),
-    verifier_bond=Credits(5_000_000),
-    challenger_bond=Credits(2_000_000),
-)
-"""Rewards and bonds in millionths of a credit."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +76,62 @@ class Prepared:
         return (self.artifacts.program, self.artifacts.state, *self.artifacts.data)
 
 
+def terms_of(
+    submitter: PartyId,
+    program: Program,
+    state: Sequence[Array],
+    data: Sequence[Array],
+    conditions: Conditions,
+) -> JobTerms:
+    """The terms of a job over these tensors.
+
+    Args:
+        submitter: whose escrow pays.
+        program: a valid program.
+        state: initial tensors in state order, the loss last.
+        data: tensors in the order of ``program.data``.
+        conditions: everything else.
+
+    Raises:
+        ProtocolError: a condition is outside the limits (JOB-1).
+    """
+    header = _start(program, conditions.seed)
+    terms = JobTerms(
+        version=Count(VERSION),
+        submitter=submitter,
+        program=header.program,
+        initial_state=commit_state(header, program.state, state).root,
+        data=tuple(array_digest(v, t) for v, t in zip(program.data, data, strict=True)),
+        seed=Unsigned(conditions.seed),
+        steps=Count(conditions.steps),
+        cadence=Count(conditions.cadence),
+        checkpoint=Count(conditions.checkpoint),
+        kernel_set=Count(KERNEL_SET),
+        verifiers=Count(conditions.verifiers),
+        prices=conditions.prices,
+        clocks=conditions.clocks,
+        nonce=Digest(secrets.token_bytes(32)),
+    )
+    check_terms(terms)
+    return terms
+
+
+def pack(
+    blobs: Blobs, terms: JobTerms, program: Program, state: Sequence[Array], data: Sequence[Array]
+) -> Prepared:
+    """Put a job's parts into the local store.
+
+    Raises:
+        LocalError: the store is full.
+    """
+    initial = pack_state(_start(program, terms.seed), state)
+    parts = [("program", encode(program)), ("state", initial)]
+    parts += [(v.name, to_bytes(t)) for v, t in zip(program.data, data, strict=True)]
+    names = [blobs.put(content) for _, content in parts]
+    artifacts = Artifacts(names[0], names[1], tuple(names[2:]))
+    return Prepared(terms, artifacts, tuple((name, len(content)) for name, content in parts))
+
+
 def prepare(
     blobs: Blobs,
     submitter: PartyId,
@@ -95,44 +140,13 @@ def prepare(
     data: Sequence[Array],
     conditions: Conditions,
 ) -> Prepared:
-    """Put a job's parts into the local store and write its terms.
+    """Write a job's terms and put its parts into the local store; see ``terms_of``, ``pack``."""
+    terms = terms_of(submitter, program, state, data, conditions)
+    return pack(blobs, terms, program, state, data)
 
-    Args:
-        blobs: the local store.
-        submitter: whose escrow pays.
-        program: a valid program.
-        state: initial tensors in state order, the loss last.
-        data: tensors in the order of ``program.data``.
-        conditions: everything else.
 
-    Raises:
-        LocalError: the store is full.
-    """
-    digest = program_digest(program)
-    header = StateHeader(digest, Unsigned(conditions.seed), StepIndex(0), Count(0))
-    initial = commit_state(header, program.state, state)
-    parts = [("program", encode(program)), ("state", pack_state(header, state))]
-    parts += [(v.name, to_bytes(t)) for v, t in zip(program.data, data, strict=True)]
-    names = [blobs.put(content) for _, content in parts]
-    terms = JobTerms(
-        version=VERSION,
-        submitter=submitter,
-        program=digest,
-        initial_state=initial.root,
-        data=tuple(array_digest(v, t) for v, t in zip(program.data, data, strict=True)),
-        seed=Unsigned(conditions.seed),
-        steps=Count(conditions.steps),
-        cadence=Count(conditions.cadence),
-        checkpoint=Count(conditions.checkpoint),
-        kernel_set=KERNEL_SET,
-        verifiers=Count(conditions.verifiers),
-        prices=conditions.prices,
-        clocks=conditions.clocks,
-        nonce=Digest(secrets.token_bytes(32)),
-    )
-    artifacts = Artifacts(names[0], names[1], tuple(names[2:]))
-    sizes = tuple((name, len(content)) for name, content in parts)
-    return Prepared(terms, artifacts, sizes)
+def _start(program: Program, seed: int) -> StateHeader:
+    return StateHeader(program_digest(program), Unsigned(seed), StepIndex(0), Count(0))
 
 
 OnUpload = Callable[[str, int, int], None]
@@ -154,10 +168,8 @@ async def post(
     """
     for (name, _), blob in zip(prepared.sizes, prepared.blobs, strict=True):
         await remote.blobs.upload(blobs, blob, partial(on_upload, name))
-    statement = SubmitJob(prepared.terms, prepared.artifacts)
-    network = remote.connection.peer.party
-    nonce = Unsigned(int.from_bytes(prepared.job[:8], "big"))
-    message = Message(network, identity.party, nonce, statement)
-    signed = SignedMessage(message, sign(identity.signing_key, Domain.MESSAGE, message))
+    nonce = int.from_bytes(prepared.job[:8], "big")
+    posting = SubmitJob(prepared.terms, prepared.artifacts)
+    signed = seal(identity.signing_key, remote.connection.peer.party, nonce, posting)
     await remote.jobs.submit(encode(signed))
     return prepared.job

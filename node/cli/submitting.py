@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import secrets
 import time
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -17,7 +16,7 @@ import typer
 
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
-from identic.node.blobs import Blobs
+from identic.node import submission
 from identic.node.capture.check import Comparison, check_against_eager
 from identic.node.capture.job import TrainingJob
 from identic.node.capture.loading import load_job
@@ -35,23 +34,16 @@ from identic.node.cli.faults import Usage
 from identic.node.cli.job import follow
 from identic.node.cli.output import Answer, Output, current
 from identic.node.cli.screens.progress import Transfer
-from identic.node.execution.states import array_digest, commit_state, pack_state, pack_tensors
 from identic.node.rpc.remote import Remote
-from identic.proofs.envelope import seal
-from identic.protocol.commitments import StateHeader
+from identic.node.submission import Conditions
 from identic.protocol.encoding import encode
-from identic.protocol.ids import Count, Credits, Digest, JobId, Millis, StepIndex, Unsigned
-from identic.protocol.job.messages import Artifacts, SubmitJob
+from identic.protocol.ids import Credits, JobId, Millis
 from identic.protocol.job.terms import (
-    KERNEL_SET,
     MAX_CADENCE,
     MAX_VERIFIERS,
-    VERSION,
     Clocks,
     JobTerms,
     Prices,
-    check_terms,
-    job_id,
 )
 from identic.protocol.program.codec import program_digest
 from identic.protocol.program.cost import cost, peak_bytes
@@ -219,27 +211,18 @@ def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
     again = prepared.seconds * (checkpoint * cadence + 2) * RERUN_FACTOR
     rerun_s = wishes.rerun_s if wishes.rerun_s is not None else max(LEAST_RERUN_S, again)
     clocks = Clocks(*(Millis(round(s * 1000)) for s in (wishes.move_s, rerun_s, wishes.window_s)))
-    header = _start(captured, job)
-    terms = JobTerms(
-        version=Count(VERSION),
-        submitter=who.identity.party,
-        program=program_digest(captured.program),
-        initial_state=commit_state(header, captured.program.state, captured.state).root,
-        data=tuple(
-            array_digest(v, t) for v, t in zip(captured.program.data, captured.data, strict=True)
-        ),
-        seed=Unsigned(job.seed),
-        steps=Count(job.steps),
-        cadence=Count(cadence),
-        checkpoint=Count(checkpoint),
-        kernel_set=Count(KERNEL_SET),
-        verifiers=Count(wishes.verifiers),
+    conditions = Conditions(
+        steps=job.steps,
         prices=_prices(prepared, wishes.reward),
         clocks=clocks,
-        nonce=Digest(secrets.token_bytes(32)),
+        seed=job.seed,
+        cadence=cadence,
+        checkpoint=checkpoint,
+        verifiers=wishes.verifiers,
     )
-    check_terms(terms)
-    return terms
+    return submission.terms_of(
+        who.identity.party, captured.program, captured.state, captured.data, conditions
+    )
 
 
 def _prices(prepared: Prepared, reward: float | None) -> Prices:
@@ -250,22 +233,6 @@ def _prices(prepared: Prepared, reward: float | None) -> Prices:
     factor = suggested.solver_bond // suggested.solver_reward
     bond = Credits(max(1, factor * value))
     return Prices(value, value, bond, bond, Credits(max(1, value)))
-
-
-def _start(captured: Captured, job: TrainingJob) -> StateHeader:
-    digest = program_digest(captured.program)
-    return StateHeader(digest, Unsigned(job.seed), StepIndex(0), Count(0))
-
-
-def pack(prepared: Prepared, store: Blobs) -> Artifacts:
-    """Put program, initial state and data into the local store."""
-    captured = prepared.captured
-    header = _start(captured, prepared.job)
-    return Artifacts(
-        program=store.put(encode(captured.program)),
-        state=store.put(pack_state(header, captured.state)),
-        data=tuple(store.put(pack_tensors([tensor])) for tensor in captured.data),
-    )
 
 
 # ---- posting --------------------------------------------------------------------------------
@@ -339,34 +306,26 @@ async def post(
     Raises:
         ProtocolError: the coordinator refuses it.
     """
-    store, job = asker.blobs, job_id(terms)
-    artifacts = pack(prepared, store)
-    parts = [artifacts.program, artifacts.state, *artifacts.data]
-    sizes = {blob: store.path(blob).stat().st_size for blob in parts}
-    with Transfer(output, "uploading", sum(sizes.values())) as transfer:
-        sent = 0
-        for blob, size in sizes.items():
-            before = sent
-            await remote.blobs.upload(
-                store,
-                blob,
-                lambda done, _, before=before: transfer.advance(before + done),  # type: ignore[misc]
-            )
-            sent += size
-    data = words.size(sum(sizes[blob] for blob in set(artifacts.data)))
+    store, captured = asker.blobs, prepared.captured
+    made = submission.pack(store, terms, captured.program, captured.state, captured.data)
+    with Transfer(output, "uploading", sum(size for _, size in made.sizes)) as transfer:
+        done: dict[str, int] = {}
+
+        def advance(name: str, sent: int, _: int) -> None:
+            done[name] = sent
+            transfer.advance(sum(done.values()))
+
+        job = await submission.post(remote, asker.identity, store, made, advance)
+    _, state, *data = (size for _, size in made.sizes)
     output.say(
-        f"uploaded   state {words.size(sizes[artifacts.state])}, data {data} "
+        f"uploaded   state {words.size(state)}, data {words.size(sum(data))} "
         f"(root {terms.initial_state.short})"
     )
-    spots = prepared.captured.notes
+    spots = captured.notes
     places.save(
         places.path_of(asker.folder, job),
         places.of_plan(prepared.plan, spots.gradient, spots.update),
     )
-    nonce = secrets.randbits(64)
-    posting = SubmitJob(terms, artifacts)
-    signed = seal(asker.identity.signing_key, asker.card.party, nonce, posting)
-    await remote.jobs.submit(encode(signed))
-    for blob in sizes:
+    for blob in set(made.blobs):
         store.remove(blob)
     return job

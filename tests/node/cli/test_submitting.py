@@ -10,9 +10,10 @@ import pytest
 
 from identic.node.cli.client import Client
 from identic.node.cli.output import Output
-from identic.node.cli.submitting import Prepared, Wishes, pack, prepare, terms_of
+from identic.node.cli.submitting import Prepared, Wishes, prepare, terms_of
 from identic.node.execution.loaded import load_job, load_state
 from identic.node.identity import Identity
+from identic.node.submission import pack
 from identic.protocol.errors import ProtocolError
 from identic.protocol.job.terms import MAX_CADENCE
 from tests.lint.tree import ROOT
@@ -146,7 +147,9 @@ def test_job_1__wishes_outside_the_limits_are_refused(prepared: Prepared, who: C
 
 def test_what_is_packed_is_what_the_terms_name(prepared: Prepared, who: Client) -> None:
     terms, store = terms_of(prepared, who, Wishes()), who.blobs
-    artifacts = pack(prepared, store)
+    captured = prepared.captured
+    made = pack(store, terms, captured.program, captured.state, captured.data)
+    artifacts = made.artifacts
     job = load_job(terms, artifacts, store)
     state = load_state(job, store, artifacts.state, 0, terms.initial_state)
     assert len(state) == len(prepared.captured.program.state)
