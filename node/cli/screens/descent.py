@@ -20,7 +20,7 @@ from identic.protocol.dispute.state import Operand, Round, Ruling
 from identic.protocol.dtypes import DType
 from identic.protocol.ids import Digest
 from identic.protocol.job.entries import Verdicts
-from identic.protocol.ops.folds import Entry, Fold, Outer, Step
+from identic.protocol.ops.folds import Element, Entry, Fold, Outer, Step
 from identic.protocol.ops.primitives import PRIMITIVES
 from identic.protocol.program.plan import Source, StepPlan
 from identic.protocol.tensors import unravel
@@ -30,6 +30,9 @@ Places = Mapping[int, str]
 
 FMA_ACCUMULATOR: Final = 2
 """Which operand of a fused multiply-add is the sum so far."""
+
+COPY: Final = "copy"
+"""The primitive step of operators that only move elements."""
 
 SIDES: Final = {Side.DEFENDER: "defender", Side.CHALLENGER: "challenger"}
 
@@ -200,7 +203,7 @@ def describe(
         seconds: time the referee took.
     """
     opening = setup.opening
-    claims, operands, formula = _last_step(setup, ruling, roles)
+    claims, operands, formula = _last_step(setup, ruling, roles, places or {})
     return DisputeView(
         name=f"d-{Digest(ruling.dispute).hex()[:6]}",
         defender=f"the {roles[0]} {words.party(roles[0], opening.defender)}",
@@ -235,6 +238,20 @@ def value_name(plan: StepPlan, value: int, places: Places | None = None) -> str:
     call = plan.calls[value - len(plan.loads)]
     place = (places or {}).get(value, "")
     return f"{call.call.op.name}  {place}" if place else call.call.op.name
+
+
+def _element_name(plan: StepPlan, value: int, element: int, places: Places) -> str:
+    """What an element is; one that was only moved has the name of where it was computed."""
+    while (planned := plan.call(value)) is not None:
+        entry = planned.call.op.fold(planned.call, element).entry(0)
+        source = entry.operands[0] if isinstance(entry, Step) and entry.primitive == COPY else None
+        if not isinstance(source, Element):
+            break
+        value, element = planned.inputs[source.input], source.index
+    module = places.get(value, "").partition("  ")[0]
+    where = ", ".join(str(i) for i in unravel(element, plan.type(value).shape))
+    name = f"{value_name(plan, value)}[{where}]"
+    return f"{module} {name}" if module and not module.startswith("(") else name
 
 
 def _position(plan: StepPlan, value: int, element: int) -> str:
@@ -354,7 +371,7 @@ _NAMES: Final[dict[str, Callable[[_At], _Named]]] = {
 
 
 def _last_step(
-    setup: Setup, ruling: Ruling, roles: tuple[str, str]
+    setup: Setup, ruling: Ruling, roles: tuple[str, str], places: Places
 ) -> tuple[tuple[ClaimLine, ...], tuple[OperandLine, ...], str]:
     """Claims, operands and formula of the question that was answered."""
     primitive = PRIMITIVES.get(ruling.primitive)
@@ -378,7 +395,7 @@ def _last_step(
     step = _primitive_step(setup, ruling)
     kinds = primitive.operands if primitive else (None,) * len(ruling.operands)
     operands = tuple(
-        _operand(setup, ruling, i, operand, kind, step)
+        _operand(setup, ruling, i, operand, kind, step, places)
         for i, (operand, kind) in enumerate(zip(ruling.operands, kinds, strict=False))
     )
     formula = f"{ruling.primitive}( {', '.join(o.label for o in operands)} )"
@@ -407,6 +424,7 @@ def _operand(
     operand: Operand,
     kind: DType | None,
     step: Step | None,
+    places: Places,
 ) -> OperandLine:
     plan = setup.plan
     source = step.operands[index] if step and index < len(step.operands) else None
@@ -421,8 +439,7 @@ def _operand(
         value = int(operand.value)
         type_ = plan.type(value)
         kind = kind or type_.dtype
-        where = ", ".join(str(i) for i in unravel(operand.element or 0, type_.shape))
-        meaning = f"{value_name(plan, value)}[{where}]"
+        meaning = _element_name(plan, value, operand.element or 0, places)
         how = "loaded" if value < len(plan.loads) else f"opened from value {value:,}"
         origin = f"{how}, in both traces"
     elif isinstance(source, Entry | Outer):
