@@ -9,7 +9,7 @@
 # BASE is a Debian with or without Python 3.11 or later. EXTRAS adds optional parts, for example
 # EXTRAS=[postgres,s3]. A build secret named `pip` may give pip's configuration (a mirror).
 
-ARG BASE=docker.io/library/python:3.11-slim-bookworm
+ARG BASE=python:3.11-slim-bookworm
 
 # ---- build: compile the native kernels into a virtual environment ---------------------------
 
