@@ -38,12 +38,13 @@ class TensorType:
 
     def check(self) -> None:
         """Refuse a rank or a size beyond the limits."""
-        # PRG-3: a tensor has at most 8 axes and at most 2**46 bytes.
-        if len(self.shape) > MAX_RANK or self.nbytes > MAX_BYTES:
+        # PRG-3: a tensor has at most 8 axes and at most 2**46 bytes, empty axes left aside.
+        large = len(self.shape) > MAX_RANK
+        if large or math.prod(n for n in self.shape if n) * self.dtype.size > MAX_BYTES:
             raise ProtocolError(
                 "PRG-3",
                 Code.TOO_LARGE,
-                got=self,
+                got=f"{len(self.shape)} axes" if large else self,
                 want=f"rank <= {MAX_RANK} and at most {MAX_BYTES} bytes",
             )
 

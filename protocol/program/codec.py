@@ -9,7 +9,7 @@ from identic.protocol.ids import Digest
 from identic.protocol.program.types import Program
 from identic.protocol.program.validate import Limits, validate
 
-MAX_PROGRAM_BYTES = 1 << 26
+MAX_PROGRAM_BYTES = 1 << 24
 """Longest encoding of a program that is read."""
 
 
@@ -25,7 +25,7 @@ def load(data: bytes, limits: Limits) -> Program:
         ProtocolError: the bytes are no canonical encoding (ENC-*), or the program breaks a
             rule or a limit (PRG-*, OP-*).
     """
-    # PRG-19: a program's encoding is at most 64 MiB.
+    # PRG-19: a program's encoding is at most 16 MiB.
     if len(data) > MAX_PROGRAM_BYTES:
         raise ProtocolError(
             "PRG-19",

@@ -35,6 +35,8 @@ class Limits:
 
     max_instructions: int = 1 << 18
     """Values of an unrolled step, loads included."""
+    max_references: int = 1 << 21
+    """Places of an unrolled step that name a value."""
     max_bytes: int = 1 << 36
     """Most bytes of tensors held at once."""
     max_flops: int = 1 << 56
@@ -52,6 +54,7 @@ def validate(program: Program, limits: Limits) -> None:
         got = f"version {program.version}, {program.shards} shards, {program.examples} examples"
         raise ProtocolError("PRG-1", Code.UNSUPPORTED, got=got, want="version 1, and at least one")
     _check_limit("values in a step", _plan_length(program), limits.max_instructions)
+    _check_limit("references in a step", _references(program), limits.max_references)
     _check_variables(program)
     _check_trainable(program)
     for section in (program.gradient, program.update):
@@ -63,7 +66,7 @@ def validate(program: Program, limits: Limits) -> None:
 
 
 def _check_limit(what: str, got: int, most: int) -> None:
-    # PRG-16: length, memory and arithmetic of a step are within the node's limits.
+    # PRG-16: length, references, memory and arithmetic of a step are within the node's limits.
     if got > most:
         raise ProtocolError("PRG-16", Code.TOO_LARGE, got=f"{got} {what}", want=f"at most {most}")
 
@@ -75,6 +78,20 @@ def _plan_length(program: Program) -> int:
     reductions = (len(program.gradient.outputs) + 1) * shards
     sections = len(program.gradient.instructions) * shards + len(program.update.instructions)
     return loads + sections + reductions
+
+
+def _references(program: Program) -> int:
+    """Places of the unrolled step that name a value; unrolling visits each once."""
+    sections = (program.gradient, program.shards), (program.update, 1)
+    return sum(
+        times
+        * (
+            len(section.inputs)
+            + len(section.outputs)
+            + sum(len(i.inputs) for i in section.instructions)
+        )
+        for section, times in sections
+    )
 
 
 def _check_variables(program: Program) -> None:

@@ -92,7 +92,9 @@ def test_prg_2__a_bool_that_is_neither_0_nor_1_is_refused() -> None:
     assert caught.value.rule == "PRG-2"
 
 
-@pytest.mark.parametrize("shape", [(1,) * 9, (1 << 44, 2)])
+@pytest.mark.parametrize(
+    "shape", [(1,) * 9, (1 << 44, 2), (0, 1 << 63), (1 << 40, 0, 1 << 40), (1,) * (1 << 20)]
+)
 def test_prg_3__large_tensors_are_refused(shape: tuple[int, ...]) -> None:
     kind = TensorType(DType.FLOAT32, tuple(Unsigned(n) for n in shape))
     refused("PRG-3", replace(PROGRAM, data=(*PROGRAM.data, Variable("huge", kind))))
@@ -278,6 +280,23 @@ def test_prg_16__programs_beyond_the_limits_are_refused(limits: Limits) -> None:
 
 def test_prg_16__many_shards_are_refused_before_the_plan_is_built() -> None:
     refused("PRG-16", replace(PROGRAM, shards=Count(2**63)))
+
+
+def test_prg_16__references_are_counted_before_the_plan_is_built() -> None:
+    """A few kilobytes of program must not unroll into a long list for each of many shards."""
+    b = SectionBuilder(PROGRAM.gradient.inputs)
+    wide = b.op("full", dtype=DType.FLOAT32, shape=(0,), word=0)
+    b.op("concat", *[wide] * 1000, axis=0)
+    section = replace(
+        PROGRAM.gradient,
+        instructions=(*PROGRAM.gradient.instructions, *b.instructions),
+    )
+    refused("PRG-16", replace(PROGRAM, gradient=section, shards=Count(1 << 13)))
+
+
+def test_prg_16__many_inputs_of_many_shards_are_refused() -> None:
+    wide = replace(PROGRAM.gradient, inputs=(floats(1),) * (1 << 16))
+    refused("PRG-16", replace(PROGRAM, gradient=wide, shards=Count(1 << 10)))
 
 
 def test_prg_16__peak_bytes_are_what_an_execution_holds() -> None:
