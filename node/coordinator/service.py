@@ -2,7 +2,8 @@
 
 One message at a time is judged and appended, in a thread of its own, so that the services
 always answer; a caller that goes away does not stop what was begun. Slow checks of blobs run
-before, several at once. Answers the job, log and dispute services of ``node/rpc/handlers.py``.
+before, several at once, those of postings apart from those of runs. Answers the job, log and
+dispute services of ``node/rpc/handlers.py``.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
 
 from identic.node.coordinator.host import Clock, Host
+from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.screens import (
     dispute_detail,
     dispute_summary,
@@ -39,7 +42,7 @@ from identic.protocol.job.terms import job_id
 MAX_PROGRESS = 4_096
 """Progress reports kept, over all jobs."""
 INSPECTIONS = 2
-"""Blobs checked at the same time."""
+"""Statements of solvers whose blobs are checked at the same time; of postings, one."""
 LONGEST_SLEEP_S = 60.0
 RETRY_S = 1.0
 
@@ -56,6 +59,7 @@ class Coordinator:
         self._begun: set[asyncio.Task[object]] = set()
         self._news = asyncio.Condition()
         self._inspections = asyncio.Semaphore(INSPECTIONS)
+        self._postings = asyncio.Semaphore(1)
         self._progress: dict[tuple[Digest, PartyId, str], PartyProgress] = {}
 
     @property
@@ -93,9 +97,18 @@ class Coordinator:
             return known
         if signed.message.party == peer:
             await self._in_order(lambda: host.welcome(peer))
-        async with self._inspections:
+        async with self._turn(signed):
             await asyncio.to_thread(host.inspect, signed)
         return await self._in_order(lambda: host.submit(signed))
+
+    def _turn(self, signed: SignedMessage) -> AbstractAsyncContextManager[object]:
+        """Whose checks a statement's own have to wait for."""
+        said = signed.message.statement
+        if isinstance(said, SubmitJob):
+            # Anybody may post what takes long to check, so postings wait for each other only.
+            return self._postings
+        # JOB-20: a statement that concerns no blob waits for no check of blobs.
+        return self._inspections if Inspector.concerns(said) else nullcontext()
 
     async def _in_order(self, action: Callable[[], T]) -> T:
         """Do something to the board after everything before it, whatever becomes of the caller."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.screens import counts, float_of, losses
 from identic.node.coordinator.service import Coordinator
 from identic.node.views import Progress
@@ -18,8 +19,14 @@ from identic.protocol.errors import ProtocolError
 from identic.protocol.hashing import Domain, leaf_hash
 from identic.protocol.ids import Count, Digest, Signature
 from identic.protocol.job.entries import Deposit, LogEntry, LogHead
-from identic.protocol.job.messages import AcceptJob, Enrol, SignedMessage, Statement
-from identic.protocol.job.state import Phase
+from identic.protocol.job.messages import (
+    AcceptJob,
+    Enrol,
+    SignedMessage,
+    Statement,
+    SubmitJob,
+)
+from identic.protocol.job.state import Job, Phase
 from tests.node.coordinator.village import CLOCKS, KEYS, Run, Village, party, posting
 
 
@@ -205,6 +212,42 @@ async def test_a_caller_that_goes_away_does_not_stop_what_was_begun(
     index, _ = await asyncio.wait_for(anext(news), 10)
     assert index == 1
     assert party("anna") in village.host.board.enrolled
+
+
+async def test_job_20__nobody_waits_for_the_checks_of_other_peoples_blobs(
+    coordinator: Coordinator, village: Village, honest: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clocks run meanwhile: whoever posts large blobs must not make others late."""
+    village.post().accept()
+    begun, go, check = threading.Event(), threading.Event(), Inspector.check
+
+    def slow(self: Inspector, said: Statement, job: Job | None) -> None:
+        if isinstance(said, SubmitJob):
+            begun.set()
+            go.wait(60)
+        check(self, said, job)
+
+    monkeypatch.setattr(Inspector, "check", slow)
+    terms = posting().said.terms
+    others = [dataclasses.replace(terms, nonce=Digest(bytes([n]) * 32)) for n in range(1, 5)]
+    post = [
+        asyncio.create_task(
+            coordinator.submit_job(
+                party("submitter"),
+                signed("submitter", dataclasses.replace(posting().said, terms=one)),
+            )
+        )
+        for one in others
+    ]
+    await asyncio.to_thread(begun.wait, 60)
+    enrol = coordinator.append(party("watcher"), signed("watcher", Enrol()))
+    assert await asyncio.wait_for(enrol, 60) > 0
+    commit = signed("solver", village.commitment(honest, 1))
+    assert await asyncio.wait_for(coordinator.append(party("solver"), commit), 60) > 0
+    assert len(village.host.board.jobs) == 1
+    go.set()
+    await asyncio.gather(*post)
+    assert len(village.host.board.jobs) == 5
 
 
 async def test_a_job_in_trouble_does_not_hold_up_the_others(
