@@ -13,6 +13,9 @@ from identic.protocol.job.state import Awaiting, Event, Job, OpenDispute, Outcom
 from identic.protocol.settlement.ledger import Transaction
 from identic.protocol.settlement.movements import lock_bond, release_bond, slash_bond
 
+MAX_UNTOLD = 3
+"""Challenges of a party and an attempt that may end without an answer."""
+
 
 def on_challenge(job: Job, event: Event, said: Challenge) -> Outcome:
     """A party claims another run log; its bond is locked and the job's clocks stand still."""
@@ -39,6 +42,14 @@ def on_challenge(job: Job, event: Event, said: Challenge) -> Outcome:
         )
     if said.head == job.head_at(said.head.marks):
         raise ProtocolError("JOB-16", Code.MISMATCH, got="the solver's own log", want="another one")
+    # JOB-16: a party whose challenges nobody could tell three times has no more in the attempt.
+    if job.untold.count(party) >= MAX_UNTOLD:
+        raise ProtocolError(
+            "JOB-16",
+            Code.FORBIDDEN,
+            got=f"a challenge after {MAX_UNTOLD} that nobody could tell",
+            want="the next attempt",
+        )
     opened = OpenDispute(dispute, said.against, party, said.head, bond=dispute)
     disputed = replace(
         job, phase=Phase.DISPUTED, dispute=opened, disputes=(*job.disputes, dispute), deadline=None
@@ -86,6 +97,7 @@ def on_ruled(job: Job, event: Event, said: Ruled) -> Outcome:
         post = slash_bond(dispute.bond, 0, dispute.challenger, bond, dispute.defender)
     else:
         post = release_bond(dispute.bond, 0, dispute.challenger, bond)
+        job = replace(job, untold=(*job.untold, dispute.challenger))
     return _end_challenge(job, dispute, event.at, (post,))
 
 

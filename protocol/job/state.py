@@ -143,6 +143,8 @@ class Job:
     dispute: OpenDispute | None = None
     disputes: tuple[DisputeId, ...] = ()
     """All disputes so far, oldest first."""
+    untold: tuple[PartyId, ...] = ()
+    """Who made the challenges of this attempt that ended without an answer, in order."""
     barred: tuple[PartyId, ...] = ()
     """Parties that failed at this job as its solver."""
     receipt: Digest | None = None

@@ -392,6 +392,26 @@ def test_job_16__a_challenge_is_another_claim_against_a_voucher() -> None:
     assert world.ledger.at_risk(WATCHER) == PRICES.challenger_bond
 
 
+def test_job_16__friends_that_keep_silent_stop_a_job_a_few_times_only() -> None:
+    """Nobody can tell, so no bond is lost; but the clocks start anew with each dispute."""
+    world = judged()
+    for _ in range(3):
+        world.challenge(WATCHER, ANNA, FALSE).rule(Verdicts.CANNOT_TELL, Loser.NOBODY)
+    again = Challenge(JOB, Count(1), ANNA, head_of(FALSE))
+    refusal("JOB-16", lambda: world.say(WATCHER, again, "again"), world)
+    world.challenge(SECOND, ANNA, FALSE).rule(Verdicts.WRONG, Loser.CHALLENGER)
+    assert world.settle().job.phase is Phase.SETTLED
+
+
+def test_job_16__who_could_not_be_told_may_challenge_the_next_attempt() -> None:
+    world = World().accept().commit(FALSE, 4)
+    for _ in range(3):
+        world.challenge(WATCHER, SOLVER, marks=4).rule(Verdicts.CANNOT_TELL, Loser.NOBODY)
+    world.challenge(ANNA, SOLVER, marks=4).rule(Verdicts.WRONG, Loser.DEFENDER)
+    world.accept(SECOND).commit(FALSE, 4).challenge(WATCHER, SECOND, marks=4)
+    assert world.job.phase is Phase.DISPUTED
+
+
 def test_job_17__one_dispute_at_a_time_about_the_claims_made() -> None:
     world = World().accept().commit(FALSE, 4)
     world.say(WATCHER, Challenge(JOB, Count(1), SOLVER, head_of(HONEST, 3)), "first")
