@@ -138,5 +138,7 @@ IDN_INLINE F sigmoid_of(F x) {
     const F near = narrow(sub(multiply_add(widen(x), splat64(0.25), splat64(0.5)), widen(bend)));
     y = select(small, near, y);
   }
+  /* NUM-7: the one operand whose sigmoid binary64 rounds to the wrong side of the middle. */
+  y = select(eq(bits(x), splat_bits(0xba928601u)), floats(splat_bits(0x3effdb5fu)), y);
   return select(unordered(x, x), not_a_number(), y);
 }

@@ -39,12 +39,36 @@ static void pack_left_panel(float* to, const float* from, int64_t row_stride, in
         memcpy(to + (done + q) * TILE_ROWS, copy + q * stride, sizeof(float) * TILE_ROWS);
       }
     }
-  } else if (row_stride == 1 && rows == TILE_ROWS) {
-    for (; done < k; ++done) memcpy(to + done * TILE_ROWS, from + done * k_stride, sizeof(float) * TILE_ROWS);
   }
   for (; done < k; ++done) {
     for (int64_t i = 0; i < TILE_ROWS; ++i) {
       to[done * TILE_ROWS + i] = i < rows ? from[i * row_stride + done * k_stride] : 0.0f;
+    }
+  }
+}
+
+/*
+ * Whole panels of a left operand whose rows lie next to each other: a few panels at a time, so that each line of memory is
+ * read once. The surplus of a vector is overwritten by the next k; the last k goes without.
+ */
+static void pack_left_columns(float* to, const float* from, int64_t k_stride, int64_t panels, int64_t readable,
+                              int64_t k) {
+  constexpr int64_t GROUP = 8;
+  constexpr int VECTORS = (TILE_ROWS + W - 1) / W;
+  for (int64_t first = 0; first < panels; first += GROUP) {
+    const int64_t stop = first + GROUP < panels ? first + GROUP : panels;
+    const bool by_vectors = readable >= (stop - 1) * TILE_ROWS + VECTORS * W;
+    for (int64_t q = 0; q < k; ++q) {
+      for (int64_t panel = first; panel < stop; ++panel) {
+        float* target = to + panel * TILE_ROWS * k + q * TILE_ROWS;
+        const float* source = from + q * k_stride + panel * TILE_ROWS;
+        if (by_vectors && q + 1 < k) {
+#pragma GCC unroll 4
+          for (int v = 0; v < VECTORS; ++v) store(target + v * W, load(source + v * W));
+        } else {
+          memcpy(target, source, sizeof(float) * TILE_ROWS);
+        }
+      }
     }
   }
 }
@@ -79,7 +103,9 @@ static void pack_left(Panels to, int64_t first, const float* from, int64_t row_s
                       int64_t readable, int64_t k) {
   for (int64_t start = 0; start < k; start += MATMUL_CHUNK) {
     const int64_t part = k - start < MATMUL_CHUNK ? k - start : MATMUL_CHUNK;
-    for (int64_t i = 0; i < lines; i += TILE_ROWS) {
+    const int64_t whole = row_stride == 1 && k_stride != 1 ? lines / TILE_ROWS : 0;
+    pack_left_columns(to.data + start * to.lines + first * part, from + start * k_stride, k_stride, whole, readable, part);
+    for (int64_t i = whole * TILE_ROWS; i < lines; i += TILE_ROWS) {
       pack_left_panel(to.data + start * to.lines + (first + i) * part, from + i * row_stride + start * k_stride,
                       row_stride, k_stride, lines - i < TILE_ROWS ? lines - i : TILE_ROWS, readable - i, part);
     }
