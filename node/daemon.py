@@ -115,7 +115,9 @@ class Supervised:
         if role is None:
             return
         try:
-            await asyncio.wait_for(role.stop(), STOP_S)
+            # Not wait_for, which loses a cancellation that comes as the role has just stopped.
+            async with asyncio.timeout(STOP_S):
+                await role.stop()
         except Exception as error:  # noqa: BLE001 - recorded and logged
             self._failed(error)
 

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from functools import partial
@@ -97,9 +96,7 @@ class Participant:
             await (self._fault if self._fault.done() else following)
         finally:
             following.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                # Its error, if that ended the role, was raised above.
-                await following
+            await asyncio.wait({following})
 
     async def _follow(self) -> None:
         head = await self._head()
@@ -123,7 +120,7 @@ class Participant:
 
     async def _take(self, entry: bytes) -> None:
         """Apply an entry, with the program that it needs."""
-        program = program_of(entry)
+        program = program_of(entry, self.mirror.board)
         if program is not None:
             await self.fetch(program, MAX_PROGRAM_BYTES)
         async with self._grown:
@@ -136,8 +133,9 @@ class Participant:
         return self._heads.expect(await self._patiently(self.remote.log.head), self.mirror)
 
     def _on_break(self, error: LocalError) -> None:
+        if self._lost != str(error):
+            self.log.warning("lost the coordinator", problem=error.problem, remedy=error.remedy)
         self._lost = str(error)
-        self.log.warning("lost the coordinator", problem=error.problem, remedy=error.remedy)
 
     async def stop(self) -> None:
         """End every task."""

@@ -6,21 +6,21 @@ same function, referee included, and so notices a coordinator that breaks the ru
 
 from __future__ import annotations
 
+from identic.node.coordinator.board import Board
 from identic.node.coordinator.cases import Case
 from identic.node.execution.playing import GameRecord, PlayedMove
 from identic.proofs.arbiter import party_of
 from identic.protocol.dispute.moves import Side
 from identic.protocol.encoding import decode
 from identic.protocol.ids import Digest, PartyId
-from identic.protocol.job.entries import LogEntry
-from identic.protocol.job.messages import SignedMessage, SubmitJob
+from identic.protocol.job.entries import DisputeOpened, LogEntry
 
 
-def program_of(encoded: bytes) -> Digest | None:
-    """Blob of the program that an entry's application needs, if the entry posts a job."""
+def program_of(encoded: bytes, board: Board) -> Digest | None:
+    """Blob of the program that an entry's application needs, if the entry opens a dispute."""
     event = decode(LogEntry, encoded).event
-    if isinstance(event, SignedMessage) and isinstance(event.message.statement, SubmitJob):
-        return event.message.statement.artifacts.program
+    if isinstance(event, DisputeOpened):
+        return board.job(event.job).artifacts.program
     return None
 
 

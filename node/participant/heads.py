@@ -57,11 +57,11 @@ class Heads:
                 got=f"a log of {head.size}",
                 want=f"{self._kept.size} or more",
             )
+        if self._newest is None or head.size > self._newest[0].size:
+            self._newest = (head, signed.head)
         if head.size >= mirror.size:
             self._wanted[head.size] = head.root
             self.compare(mirror.size, mirror.root)
-        if self._newest is None or head.size > self._newest[0].size:
-            self._newest = (head, signed.head)
         return head
 
     def compare(self, size: int, root: Digest) -> None:
