@@ -47,7 +47,7 @@ class LevelLine:
         agreed: number of the last child that both gave alike; empty when even the first differs.
         differ: the first that differs, in words.
         nbytes: length of both moves together.
-        moved_first: "defender" or "challenger".
+        moved_first: role of the side whose move arrived first.
     """
 
     level: str
@@ -133,11 +133,12 @@ def lines(view: DisputeView) -> Lines:
     """The table, the step in dispute, and the ruling."""
     out: list[Text] = []
     if view.levels:
-        names = ("level", "compared", "agree up to", "differ at", "bytes")
+        names = ("level", "compared", "agree up to", "differ at", "bytes", "moved first")
         rows: list[list[Text | str]] = [[Text(name, style="dim") for name in names]]
         for line in view.levels:
             differ = Text(line.differ, style="bold")
-            rows.append([line.level, line.compared, line.agreed, differ, words.size(line.nbytes)])
+            size = words.size(line.nbytes)
+            rows.append([line.level, line.compared, line.agreed, differ, size, line.moved_first])
         out += [*indented(columns(rows, right=(2, 4)), 1), Text()]
     if view.formula:
         out.append(Text(f" the step in dispute   {view.formula}", style="bold"))
@@ -208,7 +209,7 @@ def describe(
         name=f"d-{Digest(ruling.dispute).hex()[:6]}",
         defender=f"the {roles[0]} {words.party(roles[0], opening.defender)}",
         challenger=f"the {roles[1]} {words.party(roles[1], opening.challenger)}",
-        levels=tuple(_level(setup, line, ruling, places or {}) for line in ruling.rounds),
+        levels=tuple(_level(setup, line, ruling, places or {}, roles) for line in ruling.rounds),
         formula=formula,
         operands=operands,
         claims=claims,
@@ -262,7 +263,9 @@ def _position(plan: StepPlan, value: int, element: int) -> str:
     return f"[{', '.join(str(i) for i in unravel(element, shape))}]" if shape else "its only one"
 
 
-def _level(setup: Setup, line: Round, ruling: Ruling, places: Places) -> LevelLine:
+def _level(
+    setup: Setup, line: Round, ruling: Ruling, places: Places, roles: tuple[str, str]
+) -> LevelLine:
     at = line.first + line.differ * line.block
     named = _NAMES.get(line.level, _other)(_At(setup, line, ruling, places, at))
     noun, differ = named.noun, named.differ
@@ -278,7 +281,7 @@ def _level(setup: Setup, line: Round, ruling: Ruling, places: Places) -> LevelLi
         agreed=f"{agreed:,}" if agreed >= 0 else "",
         differ=differ,
         nbytes=line.defender_bytes + line.challenger_bytes,
-        moved_first=SIDES[line.moved_first],
+        moved_first=roles[0] if line.moved_first is Side.DEFENDER else roles[1],
     )
 
 
