@@ -105,6 +105,8 @@ class CoordinatorSection(Section):
 
     grant: Money = Field(default=Credits(1_000 * MICRO))
     """Credits that a party is given once, when it is first seen."""
+    shortest_clock_s: int = Field(default=10, ge=0)
+    """Jobs with a shorter clock for a dispute's move are refused, in seconds; 0 takes all."""
 
 
 class WorkSection(Section):
@@ -356,6 +358,8 @@ _ROLE: Final = {
 [coordinator]
 # Credits given once to a party that is new here.
 grant = "1000"
+# Jobs whose clocks leave less time for a move, in seconds, are refused; 0 takes all.
+shortest_clock_s = 10
 """,
     **{
         role: f"""

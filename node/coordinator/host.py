@@ -21,6 +21,7 @@ from identic.node.coordinator.documents import Documents
 from identic.node.coordinator.duties import Duty, next_deadline, owed
 from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.log import Log
+from identic.node.coordinator.policy import Policy
 from identic.node.coordinator.programs import Programs
 from identic.node.storage.base import Storage
 from identic.proofs.envelope import check_seal
@@ -65,6 +66,7 @@ class Host:
         *,
         grant: Credits,
         limits: Limits | None = None,
+        policy: Policy | None = None,
     ) -> None:
         """Open the log and apply all of it.
 
@@ -75,6 +77,7 @@ class Host:
             clock: tells the time.
             grant: money that a party is given once.
             limits: largest program to accept.
+            policy: what to take on of new postings; everything if ``None``.
 
         Raises:
             LocalError: the log is damaged, or a program that it needs is missing.
@@ -83,7 +86,7 @@ class Host:
         self._clock = clock
         self._grant = grant
         self._programs = Programs(blobs, limits)
-        self._inspector = Inspector(blobs, self._programs, limits)
+        self._inspector = Inspector(blobs, self._programs, limits, policy or Policy())
         self.log = Log(storage, key)
         self._documents = Documents(key, blobs, self.log, self._programs)
         self.board = Board(key.party)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from safetensors import SafetensorError, deserialize
 
 from identic.node.blobs import Blobs
+from identic.node.coordinator.policy import Policy
 from identic.node.coordinator.programs import Programs
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.states import Arrays, raw_bytes
@@ -24,6 +25,7 @@ from identic.protocol.hashing import leaf_hash
 from identic.protocol.ids import Digest
 from identic.protocol.job.messages import Commit, Finish, Statement, Stored, SubmitJob
 from identic.protocol.job.state import Job
+from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.types import LOSS_TYPE
 from identic.protocol.program.validate import Limits
 
@@ -43,10 +45,11 @@ DTYPE_NAMES: Mapping[DType, str] = {
 class Inspector:
     """Checks statements against blobs."""
 
-    def __init__(self, blobs: Blobs, programs: Programs, limits: Limits) -> None:
+    def __init__(self, blobs: Blobs, programs: Programs, limits: Limits, policy: Policy) -> None:
         self._blobs = blobs
         self._programs = programs
         self._limits = limits
+        self._policy = policy
 
     @staticmethod
     def concerns(said: Statement) -> bool:
@@ -75,6 +78,8 @@ class Inspector:
             self._finished(said, job)
 
     def _posting(self, said: SubmitJob) -> None:
+        program = load(self._blobs.read(said.artifacts.program, MAX_PROGRAM_BYTES), self._limits)
+        self._policy.check(said.terms, program)
         # JOB-22: program, data and initial state are in the blob store, valid and the terms'.
         loaded = load_job(said.terms, said.artifacts, self._blobs, self._limits)
         load_state(loaded, self._blobs, said.artifacts.state, 0, said.terms.initial_state)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from identic.node.config import CoordinatorSection
 from identic.node.coordinator.host import Host
+from identic.node.coordinator.policy import Policy
 from identic.node.coordinator.screens import counts
 from identic.node.coordinator.service import Coordinator
 from identic.node.logging import get_logger
@@ -42,6 +43,10 @@ class CoordinatorRole:
             context.identity.signing_key,
             now_ms,
             grant=section.grant,
+            policy=Policy(
+                memory_bytes=int(context.config.limits.memory_bytes),
+                shortest_ms=1000 * section.shortest_clock_s,
+            ),
         )
         self._coordinator = Coordinator(host, now_ms)
         handlers = context.handlers

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identic.node.coordinator import board as boards
+from identic.node.coordinator import policy as policies
+from identic.node.coordinator.policy import Policy
 from identic.proofs import arbiter
 from identic.proofs.envelope import seal
 from identic.proofs.merkle import IncrementalTree
@@ -29,6 +31,7 @@ from identic.protocol.job.messages import (
     Stored,
 )
 from identic.protocol.job.state import Phase
+from identic.protocol.ops.base import Cost
 from identic.protocol.program.plan import StepPlan
 from tests.node.coordinator.village import KEYS, Run, Village, model_with, party, posting
 
@@ -65,6 +68,33 @@ def test_job_22__a_posting_without_its_blobs_is_refused(village: Village, missin
     refusal(village, lambda: village.say("submitter", posting().said))
     village.blobs.put(posting().blobs[missing])
     village.say("submitter", posting().said)
+
+
+POLICIES = {
+    "a move clock of 1000 ms": Policy(shortest_ms=1_001),
+    "a rerun clock of 10000 ms": Policy(shortest_ms=999),
+    "to check": Policy(memory_bytes=1_000),
+}
+
+
+@pytest.mark.parametrize("got", POLICIES)
+def test_job_22__a_posting_beyond_the_policy_is_refused_before_its_state_is_read(
+    village: Village, got: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job whose clocks nobody can keep would take the bonds of whoever is drawn for it."""
+    monkeypatch.setattr(policies, "cost", lambda _: Cost(flops=45_010_000_000, bytes=0))
+    village.blobs.put(posting().blobs["program"])
+    village.restart(POLICIES[got])
+    village.host.welcome(party("submitter"))
+    refused = refusal(village, lambda: village.say("submitter", posting().said))
+    assert refused.rule == "JOB-22"
+    assert got in refused.got
+
+
+def test_job_22__a_policy_that_changes_leaves_the_log_as_it_is(village: Village) -> None:
+    village.post().accept()
+    village.restart(Policy(memory_bytes=1, shortest_ms=1 << 20))
+    assert village.job.phase is Phase.TRAINING
 
 
 @pytest.mark.parametrize("part", ["program", "state", "data"])

@@ -20,6 +20,7 @@ from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.blobs import Blobs
 from identic.node.coordinator.cases import Case
 from identic.node.coordinator.host import Host
+from identic.node.coordinator.policy import Policy
 from identic.node.execution.forced import ForcedError
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.rerun import Rerun
@@ -162,16 +163,16 @@ class Village:
         self.storage = SqliteStorage(folder / "state")
         self.host = self.open_host()
 
-    def open_host(self) -> Host:
+    def open_host(self, policy: Policy | None = None) -> Host:
         """A coordinator over the files as they are."""
         key = KEYS["coordinator"]
-        return Host(self.storage, self.blobs, key, self.clock, grant=GRANT)
+        return Host(self.storage, self.blobs, key, self.clock, grant=GRANT, policy=policy)
 
-    def restart(self) -> None:
+    def restart(self, policy: Policy | None = None) -> None:
         """Kill the coordinator and start it again from its files."""
         self.storage.close()
         self.storage = SqliteStorage(self.folder / "state")
-        self.host = self.open_host()
+        self.host = self.open_host(policy)
 
     def close(self) -> None:
         """Let go of the files."""

@@ -1,0 +1,67 @@
+"""What a coordinator takes on beyond the rules of jobs: by its own memory, and for its parties.
+
+It binds new postings only. What is in the log was accepted and stays so, whatever the policy
+is changed to.
+
+Spec: docs/spec/jobs.md (JOB-22).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.job.terms import JobTerms
+from identic.protocol.program.cost import cost
+from identic.protocol.program.types import Program
+from identic.protocol.program.unroll import unroll
+
+OPERATIONS_PER_MS = 10_000_000
+"""Weighted operations of a slow machine in a millisecond."""
+COPIES = 3
+"""How often a state is in memory while its blob is checked."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Limits of postings."""
+
+    memory_bytes: int = 1 << 40
+    """Memory for the blobs of a job."""
+    shortest_ms: int = 0
+    """Shortest clock of a dispute's move; 0 takes any clocks."""
+
+    def check(self, terms: JobTerms, program: Program) -> None:
+        """Refuse a job before its state and data are read.
+
+        Args:
+            terms: of the posting.
+            program: that it brings; valid, though not yet known to be the one of the terms.
+
+        Raises:
+            ProtocolError: JOB-22.
+        """
+        held = COPIES * sum(v.type.nbytes for v in (*program.state, *program.data))
+        # JOB-22: state and data can be checked within the coordinator's memory.
+        if held > self.memory_bytes:
+            raise ProtocolError(
+                "JOB-22",
+                Code.TOO_LARGE,
+                got=f"state and data that take {held} bytes to check",
+                want=f"at most {self.memory_bytes} bytes",
+            )
+        if self.shortest_ms:
+            self._check_clocks(terms, program)
+
+    def _check_clocks(self, terms: JobTerms, program: Program) -> None:
+        work = int(terms.cadence) * cost(unroll(program)).flops // OPERATIONS_PER_MS
+        clocks = (("move", terms.clocks.move_ms, 0), ("rerun", terms.clocks.rerun_ms, work))
+        for name, given, needed in clocks:
+            # JOB-22: clocks leave an honest party the time for its moves and marks.
+            if given < self.shortest_ms + needed:
+                raise ProtocolError(
+                    "JOB-22",
+                    Code.OUT_OF_RANGE,
+                    got=f"a {name} clock of {given} ms",
+                    want=f"at least {self.shortest_ms + needed} ms",
+                )
