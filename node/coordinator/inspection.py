@@ -8,38 +8,22 @@ Spec: docs/spec/jobs.md (JOB-10 to JOB-12, JOB-22).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from safetensors import SafetensorError, deserialize
-
 from identic.node.blobs import Blobs
 from identic.node.coordinator.policy import Policy
 from identic.node.coordinator.programs import Programs
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
-from identic.node.execution.states import Arrays, raw_bytes
+from identic.node.execution.model import model_file
+from identic.node.execution.states import Arrays
 from identic.proofs.state import check_state_opening
 from identic.protocol.commitments import digest_of
-from identic.protocol.dtypes import DType
 from identic.protocol.errors import Code, ProtocolError
-from identic.protocol.hashing import leaf_hash
+from identic.protocol.hashing import leaf_hash, sha256
 from identic.protocol.ids import Digest
 from identic.protocol.job.messages import Commit, Finish, Statement, Stored, SubmitJob
 from identic.protocol.job.state import Job
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.types import LOSS_TYPE
 from identic.protocol.program.validate import Limits
-
-MODEL_HEADER_BYTES = 1 << 20
-"""Room for the names in a model file, in bytes."""
-DTYPE_NAMES: Mapping[DType, str] = {
-    DType.FLOAT32: "F32",
-    DType.BFLOAT16: "BF16",
-    DType.INT64: "I64",
-    DType.INT32: "I32",
-    DType.UINT8: "U8",
-    DType.BOOL: "BOOL",
-}
-"""Element types in the words of model files."""
 
 
 class Inspector:
@@ -108,30 +92,13 @@ class Inspector:
     def _finished(self, said: Finish, job: Job) -> None:
         loaded, state = self._stored(job, job.terms.last_mark, said.state)
         kept = (*loaded.program.parameters, *loaded.program.buffers)
-        want = {
-            v.name: (DTYPE_NAMES[v.type.dtype], [int(n) for n in v.type.shape], bytes(raw_bytes(t)))
-            for v, t in zip(kept, state, strict=False)
-        }
-        size = sum(v.type.nbytes for v in kept)
-        found = _model(self._blobs.read(said.model, size + MODEL_HEADER_BYTES))
-        # JOB-12: the model file holds exactly the last state's parameters and buffers.
-        if found != want:
-            wrong = sorted(n for n in want.keys() | found.keys() if want.get(n) != found.get(n))
+        want = sha256(model_file(kept, state[: len(kept)]))
+        # JOB-12: the model file is that of the last state, byte for byte.
+        if said.model != want:
             raise ProtocolError(
                 "JOB-12",
                 Code.MISMATCH,
-                got=f"a model that differs in {', '.join(wrong[:3])}",
-                want="the parameters and buffers of the last state",
+                got=f"model {said.model}",
+                want=f"that of the last state, {want}",
             )
-
-
-def _model(data: bytes) -> dict[str, tuple[str, list[int], bytes]]:
-    try:
-        tensors = deserialize(data)  # type: ignore[no-untyped-call]
-    except SafetensorError as error:
-        # JOB-12: the model is a safetensors file.
-        raise ProtocolError("JOB-12", Code.MALFORMED, got=error, want="safetensors") from error
-    return {
-        name: (str(entry["dtype"]), list(entry["shape"]), bytes(entry["data"]))
-        for name, entry in tensors
-    }
+        self._blobs.open(said.model).close()

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from safetensors.numpy import save
-
 from identic.kernels.arrays import Array
 from identic.kernels.executor import Executor
 from identic.node.blobs import Blobs
 from identic.node.execution.elements import word_at
 from identic.node.execution.forced import ForcedError, Spoiler
 from identic.node.execution.loaded import LoadedJob
+from identic.node.execution.model import model_file
 from identic.node.execution.states import Arrays, pack_state
 from identic.protocol.ids import Digest, StepIndex, Unsigned
 from identic.protocol.job.messages import Mark
@@ -97,5 +95,4 @@ def store_state(job: LoadedJob, blobs: Blobs, step: int, state: Arrays) -> Diges
 def store_model(job: LoadedJob, blobs: Blobs, state: Arrays) -> Digest:
     """Put the parameters and buffers into the blob store, as a safetensors file."""
     kept = (*job.program.parameters, *job.program.buffers)
-    tensors = {v.name: np.ascontiguousarray(t) for v, t in zip(kept, state, strict=False)}
-    return blobs.put(save(tensors, metadata={"format": "pt"}))
+    return blobs.put(model_file(kept, state[: len(kept)]))

@@ -27,6 +27,8 @@ from identic.protocol.tensors import TensorType
 
 VERSION = 1
 MAX_NAME = 200
+RESERVED_NAME = "__metadata__"
+"""What model files call something else than a tensor."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def _check_variables(program: Program) -> None:
         variable.type.check()
         name = variable.name
         # PRG-9: names are 1 to 200 printable ASCII characters without spaces, all different.
-        if not 1 <= len(name) <= MAX_NAME or name in seen or not all("!" <= c <= "~" for c in name):
+        sound = 1 <= len(name) <= MAX_NAME and all("!" <= c <= "~" for c in name)
+        if not sound or name in seen or name == RESERVED_NAME:
             raise ProtocolError(
                 "PRG-9",
                 Code.MALFORMED,

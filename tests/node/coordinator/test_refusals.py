@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load, save
 
 from identic.node.coordinator import board as boards
 from identic.node.coordinator import policy as policies
@@ -151,7 +152,8 @@ def test_job_12__the_model_is_the_last_state(village: Village, honest: Run, fals
         said = Finish(posting().job, Count(1), honest.head(), *files)
         return lambda: village.say("solver", said)
 
-    for model in (model_with(honest, "out.bias"), false.model, b"garbage", b""):
+    marked = save(load(honest.model), metadata={"format": "pt", "more": "than the tensors"})
+    for model in (model_with(honest, "out.bias"), false.model, marked, b"garbage", b""):
         refused = refusal(village, finish(model, honest.states[-1]))
         assert refused.rule == "JOB-12"
     refusal(village, finish(honest.model, false.states[-1]))

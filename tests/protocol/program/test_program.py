@@ -151,7 +151,7 @@ def test_prg_8__a_declared_type_must_be_the_inferred_one() -> None:
     refused("PRG-8", with_instruction(3, output=floats(4, 7)))
 
 
-@pytest.mark.parametrize("name", ["", "a b", "é", "x" * 201, "loss", "out.bias"])
+@pytest.mark.parametrize("name", ["__metadata__", "", "a b", "é", "x" * 201, "loss", "out.bias"])
 def test_prg_9__empty_strange_and_repeated_names_are_refused(name: str) -> None:
     first = replace(PROGRAM.data[0], name=name)
     refused("PRG-9", replace(PROGRAM, data=(first, *PROGRAM.data[1:])))
