@@ -131,7 +131,7 @@ def _in_union(kind: Any, union: list[Any], tree: Any, where: str) -> Any:
         return _in(union[0], tree, where)
     by_name = {member.__name__: member for member in union}
     name = tree.get("kind") if isinstance(tree, dict) else None
-    if name not in by_name:
+    if not isinstance(name, str) or name not in by_name:
         raise _refused(f"{where}: kind {name!r}", sorted(by_name))
     rest = {key: value for key, value in tree.items() if key != "kind"}
     return _in(by_name[name], rest, where)
@@ -148,8 +148,9 @@ def _in_record(kind: Any, tree: Any, where: str) -> Any:
 
 def _in_scalar(kind: Any, tree: Any, where: str) -> Any:
     if kind is bool or kind is str:
-        if type(tree) is not kind:
-            raise _refused(f"{where}: {tree!r}", kind.__name__)
+        # Half a pair of surrogates is text in JSON, but no text that the encoding has (ENC-6).
+        if type(tree) is not kind or (isinstance(tree, str) and not _is_text(tree)):
+            raise _refused(f"{where}: {tree!a}", kind.__name__)
         return tree
     if issubclass(kind, IntEnum):
         names = {member.name.lower(): member for member in kind}
@@ -161,6 +162,10 @@ def _in_scalar(kind: Any, tree: Any, where: str) -> Any:
     if issubclass(kind, bytes):
         return _in_bytes(kind, tree, where)
     raise TypeError(f"no JSON form for {kind!r}")
+
+
+def _is_text(tree: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in tree)
 
 
 def _in_integer(kind: Any, tree: Any, where: str) -> Any:

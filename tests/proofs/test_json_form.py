@@ -94,6 +94,9 @@ def test_rcp_4__the_form_is_as_it_is_written_down() -> None:
     ("old", "new"),
     [
         ('"name": "a"', '"name": 1'),
+        ('"name": "a"', '"name": "\\ud800"'),
+        ('"kind": "Circle"', '"kind": []'),
+        ('"kind": "Circle"', '"kind": {"a": 1}'),
         ('"name": "a"', '"name": "a", "name": "a"'),
         ('"name": "a"', '"other": "a"'),
         ('"name": "a",', ""),
