@@ -59,6 +59,9 @@ LONGEST_PAUSE_S: Final = 60.0
 REPORT_S: Final = 0.25
 """Least time between two progress reports about the same activity, in seconds."""
 
+MOST_REPORTS: Final = 4
+"""Progress reports on their way at the same time."""
+
 MAX_BLOB_BYTES: Final = 1 << 36
 
 
@@ -81,6 +84,7 @@ class Participant:
         self._troubles: dict[Hashable, str] = {}
         self._lost = ""
         self._reported: dict[tuple[JobId, str], float] = {}
+        self._reports: set[asyncio.Task[None]] = set()
         self._fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     # ---- the role's life --------------------------------------------------------------------
@@ -139,7 +143,7 @@ class Participant:
 
     async def stop(self) -> None:
         """End every task."""
-        tasks = [task for task, _ in self._tasks.values()]
+        tasks = [*(task for task, _ in self._tasks.values()), *self._reports]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -363,15 +367,21 @@ class Participant:
         """Put a blob of the local store into the coordinator's."""
         await self._patiently(lambda: self.remote.blobs.upload(self.context.blobs, blob))
 
-    async def report(
-        self, job: JobId, step: int, loss: float | None, rate: float, activity: str
-    ) -> None:
+    def report(self, job: JobId, step: int, loss: float | None, rate: float, activity: str) -> None:
         """Tell how far the work on a job is; reports in quick succession are left out."""
         now = asyncio.get_running_loop().time()
         if now - self._reported.get((job, activity), 0.0) < REPORT_S:
             return
+        if len(self._reports) >= MOST_REPORTS:
+            # The coordinator is slow to answer; the work is not to wait for it.
+            return
         self._reported[job, activity] = now
         progress = Progress(Digest(job), self.name, step, loss, rate, activity)
+        task = asyncio.create_task(self._send(progress))
+        self._reports.add(task)
+        task.add_done_callback(self._reports.discard)
+
+    async def _send(self, progress: Progress) -> None:
         try:
             await self.remote.jobs.report(progress)
         except IdenticError as error:

@@ -201,7 +201,7 @@ class Effort:
         self.run = with_root(self.run, index, mark.state_root)
         self._frontier = self._frontier.append(run_leaf(index, mark.step, mark.state_root))
         self._pending.append(mark)
-        await self._report(mark)
+        self._report(mark)
         due = self._loop.time() - self._committed_at >= COMMIT_S
         if due or len(self._pending) >= MAX_MARKS:
             await self._commit()
@@ -229,7 +229,7 @@ class Effort:
             await self._solver.upload(blob)
         head = self._head()
         await self._solver.say(Finish(self.job, self._job.attempt, head, reply.model, reply.state))
-        await self._solver.report(self.job, int(self._job.terms.steps), None, 0.0, "finished")
+        self._solver.report(self.job, int(self._job.terms.steps), None, 0.0, "finished")
         self._solver.log.info("job finished", job=self.job.name, marks=int(head.marks))
 
     def _head(self) -> RunHead:
@@ -248,10 +248,10 @@ class Effort:
         for statement in ready:
             await self._solver.say(statement)
 
-    async def _report(self, mark: Mark) -> None:
+    def _report(self, mark: Mark) -> None:
         began, first = self._began
         if first == 0:
             self._began = (self._loop.time(), int(mark.step))
         elapsed = self._loop.time() - began
         rate = (int(mark.step) - first) / elapsed if first and elapsed > 0 else 0.0
-        await self._solver.report(self.job, int(mark.step), float_of(mark.loss), rate, "training")
+        self._solver.report(self.job, int(mark.step), float_of(mark.loss), rate, "training")

@@ -118,7 +118,7 @@ class Check:
                 return False
             if isinstance(reply, MarkDone):
                 self.run = with_root(self.run, int(reply.index), reply.mark.state_root)
-                await self._report(int(reply.mark.step), float_of(reply.mark.loss))
+                self._report(int(reply.mark.step), float_of(reply.mark.loss))
             elif isinstance(reply, StateStored):
                 self.run = with_state(self.run, reply.state)
             if isinstance(reply, StateStored | Trained):
@@ -170,7 +170,7 @@ class Check:
             return
         if seat.sealed is None:
             await self._verifier.say(CommitVerdict(job.id, job.attempt, verdict_digest(verdict)))
-        await self._report(int(job.terms.steps), None, "verdict sealed")
+        self._report(int(job.terms.steps), None, "verdict sealed")
         job = await self._verifier.until(self._due(Awaiting.REVEALS))
         if not isinstance(job, Job) or job.beacon is None:
             return
@@ -211,10 +211,10 @@ class Check:
         about = self._job.id + int(self._job.attempt).to_bytes(8, "big")
         return sha256(key.sign(Domain.VERDICT, about))
 
-    async def _report(self, step: int, loss: float | None, activity: str = "re-executing") -> None:
+    def _report(self, step: int, loss: float | None, activity: str = "re-executing") -> None:
         began, first = self._began
         if first == 0:
             self._began = (self._loop.time(), step)
         elapsed = self._loop.time() - began
         rate = (step - first) / elapsed if first and elapsed > 0 else 0.0
-        await self._verifier.report(self._job.id, step, loss, rate, activity)
+        self._verifier.report(self._job.id, step, loss, rate, activity)

@@ -107,7 +107,7 @@ class Whistleblower(Participant):
         found: MarkDone | None = None
         async for reply in worker.train(Train(claimed, Count(last), keep=False)):
             if isinstance(reply, MarkDone) and found is None:
-                await self.report(
+                self.report(
                     job.id, int(reply.mark.step), float_of(reply.mark.loss), 0.0, "auditing"
                 )
                 if reply.mark.state_root != job.marks[reply.index].state_root:

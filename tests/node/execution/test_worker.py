@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import signal
 import struct
 import subprocess
@@ -114,6 +115,24 @@ async def test_exe_9__a_killed_worker_is_told_in_words(kept: Kept) -> None:
             await trained(worker, kept.start, 2)
         assert "SIGKILL" in fault.value.problem
         assert not worker.alive
+
+
+async def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room(tmp_path: Path) -> None:
+    want = subnormal_job(tmp_path / "elsewhere").execute().roots
+    job = subnormal_job(tmp_path / "blobs")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        worker = await Worker(job.assignment()).__aenter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises(LocalError) as fault:
+        await trained(worker, job.start, job.terms.last_mark)
+    assert "no room left" in fault.value.problem
+    await worker.close()
+    async with Worker(job.assignment()) as worker:
+        run, _ = await trained(worker, job.start, job.terms.last_mark)
+    assert run.roots == want
 
 
 def long_job(folder: Path) -> Kept:
