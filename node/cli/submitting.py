@@ -34,6 +34,7 @@ from identic.node.cli.faults import Usage
 from identic.node.cli.job import follow
 from identic.node.cli.output import Answer, Output, current
 from identic.node.cli.screens.progress import Transfer
+from identic.node.coordinator.policy import rerun_ms
 from identic.node.rpc.remote import Remote
 from identic.node.submission import Conditions
 from identic.protocol.encoding import encode
@@ -209,7 +210,8 @@ def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
     marks = -(-job.steps // cadence)
     checkpoint = wishes.checkpoint or max(1, marks // STORED_STATES)
     again = prepared.seconds * (checkpoint * cadence + 2) * RERUN_FACTOR
-    rerun_s = wishes.rerun_s if wishes.rerun_s is not None else max(LEAST_RERUN_S, again)
+    needed = rerun_ms(prepared.plan, job.steps, checkpoint * cadence) / 1000 + LEAST_RERUN_S
+    rerun_s = wishes.rerun_s if wishes.rerun_s is not None else max(needed, again)
     clocks = Clocks(*(Millis(round(s * 1000)) for s in (wishes.move_s, rerun_s, wishes.window_s)))
     conditions = Conditions(
         steps=job.steps,

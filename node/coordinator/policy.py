@@ -12,12 +12,18 @@ from dataclasses import dataclass
 
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.job.terms import JobTerms
+from identic.protocol.ops.base import Call
 from identic.protocol.program.cost import cost
+from identic.protocol.program.plan import StepPlan
 from identic.protocol.program.types import Program
 from identic.protocol.program.unroll import unroll
 
 OPERATIONS_PER_MS = 10_000_000
 """Weighted operations of a slow machine in a millisecond."""
+BYTES_PER_MS = 1_000_000
+"""Bytes that operators of a slow machine move in a millisecond."""
+ENTRIES_PER_MS = 30
+"""Primitive steps of one element that a slow machine computes singly in a millisecond."""
 COPIES = 3
 """How often a state is in memory while its blob is checked."""
 
@@ -54,14 +60,36 @@ class Policy:
             self._check_clocks(terms, program)
 
     def _check_clocks(self, terms: JobTerms, program: Program) -> None:
-        work = int(terms.cadence) * cost(unroll(program)).flops // OPERATIONS_PER_MS
-        clocks = (("move", terms.clocks.move_ms, 0), ("rerun", terms.clocks.rerun_ms, work))
-        for name, given, needed in clocks:
+        needed = rerun_ms(unroll(program), terms.steps, terms.cadence * terms.checkpoint)
+        clocks = (("move", terms.clocks.move_ms, 0), ("rerun", terms.clocks.rerun_ms, needed))
+        for name, given, least in clocks:
             # JOB-22: clocks leave an honest party the time for its moves and marks.
-            if given < self.shortest_ms + needed:
+            if given < self.shortest_ms + least:
                 raise ProtocolError(
                     "JOB-22",
                     Code.OUT_OF_RANGE,
                     got=f"a {name} clock of {given} ms",
-                    want=f"at least {self.shortest_ms + needed} ms",
+                    want=f"at least {self.shortest_ms + least} ms",
                 )
+
+
+def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
+    """Time in which a slow machine answers any question of a dispute, in milliseconds.
+
+    Args:
+        plan: the unrolled program.
+        steps: of the run.
+        kept: steps between two states that an honest party keeps.
+    """
+    whole = cost(plan)
+    step = whole.flops // OPERATIONS_PER_MS + whole.bytes // BYTES_PER_MS
+    longest = max((_entries(planned.call) for planned in plan.calls), default=0)
+    # From the state kept before it to the step in question, and that step again for its values.
+    return (min(steps, kept) + 2) * step + longest // ENTRIES_PER_MS
+
+
+def _entries(call: Call) -> int:
+    """About how many primitive steps make one element of a result."""
+    if call.op.name == "add_rows":
+        return call.inputs[1].elements
+    return call.op.cost(call).flops // max(1, call.output.elements)

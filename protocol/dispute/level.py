@@ -31,7 +31,7 @@ class Level(ABC, Generic[M]):
     name: ClassVar[str]
     """Word for screens and transcripts."""
 
-    rerun: ClassVar[bool] = False
+    rerun: ClassVar[bool] = True
     """Whether a move may need re-execution, and so gets the longer clock."""
 
     @property

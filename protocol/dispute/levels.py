@@ -50,6 +50,7 @@ class RunLevel(Tree):
     """The marks of the run."""
 
     name: ClassVar[str] = "run"
+    rerun: ClassVar[bool] = False
 
     agreed: Agreed
 
@@ -93,7 +94,6 @@ class IntervalLevel(Level[Children]):
     """The states after each step between two marks; the last is the mark's, already claimed."""
 
     name: ClassVar[str] = "interval"
-    rerun: ClassVar[bool] = True
 
     mark: int
     start: int
@@ -140,7 +140,6 @@ class StepLevel(Tree):
     """The values of one step's trace and, as the last item of the first round, the new state."""
 
     name: ClassVar[str] = "step"
-    rerun: ClassVar[bool] = True
 
     step: int
     before: Place
@@ -262,7 +261,6 @@ class OutputLevel(Tree):
     """The chunks of an operator's result; its operands are agreed."""
 
     name: ClassVar[str] = "output"
-    rerun: ClassVar[bool] = True
 
     step: int
     value: int

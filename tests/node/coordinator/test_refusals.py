@@ -83,7 +83,7 @@ def test_job_22__a_posting_beyond_the_policy_is_refused_before_its_state_is_read
     village: Village, got: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job whose clocks nobody can keep would take the bonds of whoever is drawn for it."""
-    monkeypatch.setattr(policies, "cost", lambda _: Cost(flops=45_010_000_000, bytes=0))
+    monkeypatch.setattr(policies, "cost", lambda _: Cost(flops=10_000_000_000, bytes=502_000_000))
     village.blobs.put(posting().blobs["program"])
     village.restart(POLICIES[got])
     village.host.welcome(party("submitter"))

@@ -240,10 +240,9 @@ def test_dsp_9__a_move_after_the_deadline_is_refused(turn: int) -> None:
 
 
 def test_dsp_10__levels_that_need_re_execution_have_the_longer_clock() -> None:
-    longer = {"interval", "step", "output"}
     for turn, name in enumerate(LEVELS):
         state = at_round(turn)
-        assert state.deadline - state.now == (RERUN_MS if name in longer else MOVE_MS)
+        assert state.deadline - state.now == (MOVE_MS if name == "run" else RERUN_MS)
     state = at_round(len(LEVELS))
     assert state.deadline - state.now == RERUN_MS
 
