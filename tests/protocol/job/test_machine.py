@@ -6,9 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.errors import Code
 from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Digest, JobId, PartyId, StepIndex, Unsigned
 from identic.protocol.job.draws import draw_beacon, draw_verifiers
@@ -55,6 +53,7 @@ from tests.protocol.job.world import (
     head_of,
     judged,
     party,
+    refusal,
     terms_with,
     trained,
 )
@@ -63,16 +62,6 @@ SPEC = Path(__file__).parents[3] / "docs" / "spec" / "jobs.md"
 
 
 OTHER = JobId(digest("other"))
-
-
-def refusal(rule: str, attempt: Callable[[], object], world: World) -> ProtocolError:
-    """Assert that an attempt is refused by a rule and changes nothing."""
-    before = (world.job, world.ledger)
-    with pytest.raises(ProtocolError) as refused:
-        attempt()
-    assert refused.value.rule == rule
-    assert (world.job, world.ledger) == before
-    return refused.value
 
 
 # ---- the table ------------------------------------------------------------------------------
@@ -390,26 +379,6 @@ def test_job_16__a_challenge_is_another_claim_against_a_voucher() -> None:
     claims(WATCHER, SOLVER)()
     assert world.job.phase is Phase.DISPUTED
     assert world.ledger.at_risk(WATCHER) == PRICES.challenger_bond
-
-
-def test_job_16__friends_that_keep_silent_stop_a_job_a_few_times_only() -> None:
-    """Nobody can tell, so no bond is lost; but the clocks start anew with each dispute."""
-    world = judged()
-    for _ in range(3):
-        world.challenge(WATCHER, ANNA, FALSE).rule(Verdicts.CANNOT_TELL, Loser.NOBODY)
-    again = Challenge(JOB, Count(1), ANNA, head_of(FALSE))
-    refusal("JOB-16", lambda: world.say(WATCHER, again, "again"), world)
-    world.challenge(SECOND, ANNA, FALSE).rule(Verdicts.WRONG, Loser.CHALLENGER)
-    assert world.settle().job.phase is Phase.SETTLED
-
-
-def test_job_16__who_could_not_be_told_may_challenge_the_next_attempt() -> None:
-    world = World().accept().commit(FALSE, 4)
-    for _ in range(3):
-        world.challenge(WATCHER, SOLVER, marks=4).rule(Verdicts.CANNOT_TELL, Loser.NOBODY)
-    world.challenge(ANNA, SOLVER, marks=4).rule(Verdicts.WRONG, Loser.DEFENDER)
-    world.accept(SECOND).commit(FALSE, 4).challenge(WATCHER, SECOND, marks=4)
-    assert world.job.phase is Phase.DISPUTED
 
 
 def test_job_17__one_dispute_at_a_time_about_the_claims_made() -> None:

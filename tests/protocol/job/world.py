@@ -7,9 +7,13 @@ digests of words; ``HONEST`` and ``FALSE`` are two runs that part at mark 2.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from identic.protocol.commitments import RunHead, run_leaf
+from identic.protocol.errors import ProtocolError
 from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Credits, Digest, Millis, PartyId, StepIndex, Unsigned
 from identic.protocol.job.disputes import opening
@@ -258,3 +262,13 @@ def judged(states: tuple[Digest, ...] = HONEST) -> World:
 def terms_with(**changes: object) -> JobTerms:
     """The terms with other fields."""
     return replace(TERMS, **changes)  # type: ignore[arg-type]
+
+
+def refusal(rule: str, attempt: Callable[[], object], world: World) -> ProtocolError:
+    """Assert that an attempt is refused by a rule and changes nothing."""
+    before = (world.job, world.ledger)
+    with pytest.raises(ProtocolError) as refused:
+        attempt()
+    assert refused.value.rule == rule
+    assert (world.job, world.ledger) == before
+    return refused.value
