@@ -10,7 +10,7 @@ from identic.node.demo.network import LocalNetwork
 from tests.network.town import Town, members, running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A network of honest parties; tests that use it are in one xdist group."""
     folder = tmp_path_factory.mktemp("honest")
