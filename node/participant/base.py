@@ -325,7 +325,8 @@ class Participant:
 
     async def challenge(self, job: Job, head: RunHead) -> bool:
         """Challenge the solver's run, after disputes that come first; tells whether it counted."""
-        for _ in range(REFUSALS):
+        refusals = 0
+        while refusals < REFUSALS:
             free = await self.until(partial(self._free, job))
             if not isinstance(free, Job) or free.solver is None:
                 return False
@@ -333,6 +334,10 @@ class Participant:
             if await self.try_to_say(Challenge(job.id, job.attempt, free.solver, head)):
                 return True
             await self.catch_up()
+            if self._free(job) is None:
+                # Another challenge came first, as friends of a liar may see to again and again.
+                continue
+            refusals += 1
             if self.mirror.size == size:
                 break
         self.log.error("cannot challenge", job=job.id.name, marks=int(head.marks))
