@@ -7,7 +7,7 @@
 3. **commitments**: the run has all its marks, starts from the terms' state, and ends in a
    state whose header and tensors are listed (RCP-7);
 4. **tensors**: every parameter and buffer in the file has the digest that the state lists,
-   under the name that the program gives it (RCP-8);
+   under the name that the program gives it, and the file has no other tensor (RCP-8);
 5. **verdicts**: as many verifiers as the terms ask for have signed that they re-executed the
    whole run and got the same (RCP-9);
 6. **rulings**: no listed dispute of the attempt found the run wrong (RCP-10);
@@ -20,7 +20,7 @@ docs/spec/commitments.md (RCP-4 to RCP-11).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from identic.proofs import json_form, merkle
@@ -128,6 +128,7 @@ def verify_receipt(
     *,
     file_digest: Digest | None = None,
     read: ReadTensor | None = None,
+    names: Collection[str] | None = None,
     coordinator: PartyId | None = None,
     hasher: Hasher | None = None,
     limits: Limits | None = None,
@@ -138,6 +139,7 @@ def verify_receipt(
         receipt: from a stranger.
         file_digest: SHA-256 of the model file, if there is one at hand.
         read: reads a tensor of that file by name.
+        names: of all tensors of that file; goes with ``read``.
         coordinator: whose log it must be, if the reader knows.
         hasher: native hasher of chunks.
         limits: largest program to read.
@@ -157,7 +159,9 @@ def verify_receipt(
     if read is None:
         unchecked.append("that a file's tensors are those of the last state: none was given")
     else:
-        parts.append(("tensors", lambda c: _tensors(c, receipt, read, hasher)))
+        parts.append(("tensors", lambda c: _tensors(c, receipt, read, names, hasher)))
+        if names is None:
+            unchecked.append("that the file has no tensor besides")
     if coordinator is None:
         unchecked.append("that the coordinator is one you trust")
     done: list[Check] = []
@@ -272,7 +276,13 @@ def _commitments(checks: Checks, receipt: Receipt) -> None:
     )
 
 
-def _tensors(checks: Checks, receipt: Receipt, read: ReadTensor, hasher: Hasher | None) -> None:
+def _tensors(
+    checks: Checks,
+    receipt: Receipt,
+    read: ReadTensor,
+    names: Collection[str] | None,
+    hasher: Hasher | None,
+) -> None:
     # RCP-8: the file's parameters and buffers are the last state's, name by name.
     checks.same(
         "RCP-8",
@@ -283,7 +293,11 @@ def _tensors(checks: Checks, receipt: Receipt, read: ReadTensor, hasher: Hasher 
     program = _program(receipt, Limits())
     count = len(program.state)
     checks.add("RCP-8", "every tensor has a digest", got=len(receipt.digests), want=count)
-    for index, variable in enumerate((*program.parameters, *program.buffers)):
+    kept = (*program.parameters, *program.buffers)
+    others = sorted(set(names or ()) - {variable.name for variable in kept})
+    # RCP-8: the file has no tensor that is not of the state.
+    checks.add("RCP-8", "the file has no other tensor", got=others[:3], want=[])
+    for index, variable in enumerate(kept):
         found = read(variable.name)
         checks.add("RCP-8", f"{variable.name} is in the file", got=found is not None, want=True)
         if found is None:

@@ -23,8 +23,8 @@ TYPES: Final = {
 """Element types by their names in model files."""
 
 
-def reader(data: bytes) -> ReadTensor:
-    """Read tensors of a safetensors file by name.
+def reader(data: bytes) -> tuple[ReadTensor, frozenset[str]]:
+    """Return what reads tensors of a safetensors file by name, and all their names.
 
     Raises:
         ProtocolError: the bytes are no such file (RCP-8).
@@ -44,4 +44,4 @@ def reader(data: bytes) -> ReadTensor:
         kind = TensorType.of(TYPES[tensor["dtype"]], tensor["shape"])
         return kind, bytes(tensor["data"])
 
-    return read
+    return read, frozenset(found)

@@ -110,10 +110,12 @@ def verify(
     """
     found = load(receipt)
     data = files.read(model, MAX_MODEL_BYTES, "a model")
+    read, names = reader(data)
     done = verify_receipt(
         found,
         file_digest=Digest(hashlib.sha256(data).digest()),
-        read=reader(data),
+        read=read,
+        names=names,
         coordinator=Card.load(card).party if card else None,
         hasher=chunk_root,
     )

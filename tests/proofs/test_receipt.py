@@ -54,7 +54,10 @@ def read(name: str) -> tuple[TensorType, bytes] | None:
 
 def verify(receipt: Receipt) -> Verification:
     """Check everything."""
-    return verify_receipt(receipt, file_digest=MODEL, read=read, coordinator=COORDINATOR.party)
+    names = [v.name for v in (*RUN.program.parameters, *RUN.program.buffers)]
+    return verify_receipt(
+        receipt, file_digest=MODEL, read=read, names=names, coordinator=COORDINATOR.party
+    )
 
 
 def fails(receipt: Receipt, rule: str) -> None:
@@ -152,6 +155,15 @@ def test_rcp_8__every_changed_tensor_of_the_file_is_found() -> None:
     first, second = "hidden.weight", "out.weight"
     swapped = {**FINAL, first: FINAL[second], second: FINAL[first]}
     assert not verify_receipt(GOOD, read=swapped.get).ok
+
+
+def test_rcp_8__a_tensor_besides_is_found() -> None:
+    """What loads the file might use it, whoever signed the file."""
+    names = [v.name for v in (*RUN.program.parameters, *RUN.program.buffers)]
+    assert verify_receipt(GOOD, read=FINAL.get, names=names).ok
+    found = verify_receipt(GOOD, read=FINAL.get, names=[*names, "lm_head.weight"])
+    assert [c.rule for c in found.report.checks if not c.passed] == ["RCP-8"]
+    assert any("besides" in line for line in verify_receipt(GOOD, read=FINAL.get).not_checked)
 
 
 def test_rcp_9__verdicts_are_signed_enough_and_about_this_run() -> None:
