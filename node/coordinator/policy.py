@@ -22,6 +22,8 @@ OPERATIONS_PER_MS = 10_000_000
 """Weighted operations of a slow machine in a millisecond."""
 BYTES_PER_MS = 1_000_000
 """Bytes that operators of a slow machine move in a millisecond."""
+UPLOADED_PER_MS = 10_000
+"""Bytes that a party with a slow connection hands in in a millisecond."""
 ENTRIES_PER_MS = 30
 """Primitive steps of one element that a slow machine computes singly in a millisecond."""
 COPIES = 3
@@ -74,7 +76,7 @@ class Policy:
 
 
 def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
-    """Time in which a slow machine answers any question of a dispute, in milliseconds.
+    """Time that a slow machine needs for any answer in a dispute or to hand in a result, in ms.
 
     Args:
         plan: the unrolled program.
@@ -84,8 +86,10 @@ def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
     whole = cost(plan)
     step = whole.flops // OPERATIONS_PER_MS + whole.bytes // BYTES_PER_MS
     longest = max((_entries(planned.call) for planned in plan.calls), default=0)
+    # The last state and the model are handed in within one silence.
+    handed_in = 2 * sum(v.type.nbytes for v in plan.program.state) // UPLOADED_PER_MS
     # From the state kept before it to the step in question, and that step again for its values.
-    return (min(steps, kept) + 2) * step + longest // ENTRIES_PER_MS
+    return (min(steps, kept) + 2) * step + longest // ENTRIES_PER_MS + handed_in
 
 
 def _entries(call: Call) -> int:
