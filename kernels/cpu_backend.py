@@ -8,21 +8,21 @@ made (``Operator.call``); the native module checks sizes and address ranges agai
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from identic.kernels import _native
-from identic.kernels.arrays import Array, empty, from_words, part, row_major, words
+from identic.kernels.arrays import Array, empty, part, row_major, words
 from identic.kernels.compiled import compile_step
-from identic.kernels.random import reference as random_reference
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
 Kernel = Callable[[Call, Sequence[Array]], Array]
 
 _TWO_64 = 1 << 64
+_SHARDS = 1 << 31
 
 
 def broadcast_strides(
@@ -248,15 +248,29 @@ def _random_index(call: Call, inputs: Sequence[Array]) -> Array:
 
 def _shuffled_index(call: Call, inputs: Sequence[Array]) -> Array:
     k0, k1, _, _, step, shard = words(inputs[0])
-    shards, count = call.integer("shards"), call.integer("count")
-    ordinary = shard < shards < 1 << 32 and step < 1 << 62
-    # The native twin takes positions that a job can reach; a program may name others.
-    if not ordinary or (step * shards + shard + 1) * count >= _TWO_64:
-        return from_words(call.output, random_reference.shuffled_index(call, [words(inputs[0])]))
     out = empty(call.output)
-    key = (k0 & 0xFFFFFFFF, k1 & 0xFFFFFFFF)
-    _native.shuffled_index(out, *key, call.integer("bound"), step, shards, shard)
+    first = (step * call.integer("shards") + shard) * out.size % _TWO_64
+    for start, piece in aligned_pieces(out, first):
+        # The native twin names a position by step, shards and shard, in units of its length.
+        high, low = divmod(start // piece.size, _SHARDS)
+        key = (k0 & 0xFFFFFFFF, k1 & 0xFFFFFFFF)
+        _native.shuffled_index(piece, *key, call.integer("bound"), high, _SHARDS, low)
     return out
+
+
+def aligned_pieces(out: Array, first: int) -> Iterator[tuple[int, Array]]:
+    """Pieces of a flat array whose element ``i`` has position ``first + i`` modulo 2^64.
+
+    Each has a power of two of elements and starts at a multiple of it; there are about twice
+    as many as the length has bits. Yields the position of the first element with the piece.
+    """
+    at = 0
+    while at < out.size:
+        start = (first + at) % _TWO_64
+        size = 1 << (out.size - at).bit_length() - 1
+        size = min(size, start & -start) if start else size
+        yield start, out[at : at + size]
+        at += size
 
 
 _UNARY = ("neg", "abs", "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "sqrt", "rsqrt")
