@@ -24,6 +24,8 @@ BYTES_PER_MS = 1_000_000
 """Bytes that operators of a slow machine move in a millisecond."""
 UPLOADED_PER_MS = 10_000
 """Bytes that a party with a slow connection hands in in a millisecond."""
+VALUES_SQUARED_PER_MS = 10_000
+"""How the preparation of a step grows with the values of its plan."""
 ENTRIES_PER_MS = 30
 """Primitive steps of one element that a slow machine computes singly in a millisecond."""
 COPIES = 3
@@ -86,10 +88,12 @@ def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
     whole = cost(plan)
     step = whole.flops // OPERATIONS_PER_MS + whole.bytes // BYTES_PER_MS
     longest = max((_entries(planned.call) for planned in plan.calls), default=0)
+    # Preparing a step takes a time that may grow with the square of its values.
+    prepared = plan.values**2 // VALUES_SQUARED_PER_MS
     # The last state and the model are handed in within one silence.
     handed_in = 2 * sum(v.type.nbytes for v in plan.program.state) // UPLOADED_PER_MS
     # From the state kept before it to the step in question, and that step again for its values.
-    return (min(steps, kept) + 2) * step + longest // ENTRIES_PER_MS + handed_in
+    return (min(steps, kept) + 2) * step + longest // ENTRIES_PER_MS + handed_in + prepared
 
 
 def _entries(call: Call) -> int:

@@ -75,7 +75,8 @@ class Participant:
         self.remote = context.remote
         self.party: PartyId = context.identity.party
         self.network: PartyId = self.remote.connection.peer.party
-        self.mirror = Mirror(self.network, Programs(context.blobs, Limits()).plan)
+        self._programs = Programs(context.blobs, Limits())
+        self.mirror = Mirror(self.network, self._programs.plan)
         self.log = get_logger(self.name)
         self._heads = Heads(context.storage, self.network)
         self._grown = asyncio.Condition()
@@ -126,7 +127,9 @@ class Participant:
         """Apply an entry, with the program that it needs."""
         program = program_of(entry, self.mirror.board)
         if program is not None:
-            await self.fetch(program, MAX_PROGRAM_BYTES)
+            await self.fetch(program[0], MAX_PROGRAM_BYTES)
+            # A large one takes long to unroll; other disputes are played meanwhile.
+            await asyncio.to_thread(self._programs.plan, *program)
         async with self._grown:
             self.mirror.take(entry)
             self._grown.notify_all()

@@ -16,11 +16,12 @@ from identic.protocol.ids import Digest, PartyId
 from identic.protocol.job.entries import DisputeOpened, LogEntry
 
 
-def program_of(encoded: bytes, board: Board) -> Digest | None:
-    """Blob of the program that an entry's application needs, if the entry opens a dispute."""
+def program_of(encoded: bytes, board: Board) -> tuple[Digest, Digest] | None:
+    """Blob and digest of the program that an entry needs, if the entry opens a dispute."""
     event = decode(LogEntry, encoded).event
     if isinstance(event, DisputeOpened):
-        return board.job(event.job).artifacts.program
+        job = board.job(event.job)
+        return job.artifacts.program, job.terms.program
     return None
 
 
