@@ -5,6 +5,8 @@ Spec: docs/spec/commitments.md (RCP rules).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from identic.node.blobs import Blobs
 from identic.node.coordinator.board import Board
 from identic.node.coordinator.cases import Case
@@ -14,6 +16,7 @@ from identic.node.execution.loaded import LoadedJob, load_state
 from identic.proofs import receipt as receipts
 from identic.proofs import transcript as transcripts
 from identic.proofs.signatures import SigningKey
+from identic.proofs.state import StateCommitment
 from identic.protocol.encoding import decode
 from identic.protocol.ids import Count, Digest, Millis, Signature
 from identic.protocol.job.entries import LogEntry, LogHead, Ruled
@@ -25,11 +28,28 @@ from identic.protocol.program.codec import MAX_PROGRAM_BYTES
 class Documents:
     """Writes files into the blob store."""
 
-    def __init__(self, key: SigningKey, blobs: Blobs, log: Log, programs: Programs) -> None:
+    def __init__(
+        self,
+        key: SigningKey,
+        blobs: Blobs,
+        log: Log,
+        programs: Programs,
+        finished: Mapping[Digest, StateCommitment],
+    ) -> None:
+        """Take what documents are made of.
+
+        Args:
+            key: the coordinator's.
+            blobs: where documents go.
+            log: what they are about.
+            programs: of the jobs.
+            finished: commitments of last states that were made before, by their blobs.
+        """
         self._key = key
         self._blobs = blobs
         self._log = log
         self._programs = programs
+        self._finished = finished
 
     def transcript(self, job: Job, case: Case) -> Digest:
         """Write the transcript of a dispute that is over; return its SHA-256."""
@@ -53,11 +73,7 @@ class Documents:
         finish = job.finish
         if finish is None:
             raise RuntimeError("a receipt for an unfinished run")
-        plan = self._programs.plan(job.artifacts.program, job.terms.program)
-        loaded = LoadedJob(job.terms, plan.program, plan, [])
-        steps = int(job.terms.steps)
-        state = load_state(loaded, self._blobs, finish.state, steps, job.marks[-1].state_root)
-        commitment = loaded.commit(steps, state)
+        commitment = self._finished.get(finish.state) or self._commitment(job, finish)
         head = self._log.head(at)
         entries = self._entries(board, job)
         record = receipts.Receipt(
@@ -78,6 +94,14 @@ class Documents:
             signature=Signature(head.signature),
         )
         return self._blobs.put(receipts.to_json(record).encode())
+
+    def _commitment(self, job: Job, finish: Finish) -> StateCommitment:
+        """Commit to the last state again, after a restart of the coordinator."""
+        plan = self._programs.plan(job.artifacts.program, job.terms.program)
+        loaded = LoadedJob(job.terms, plan.program, plan, [])
+        steps = int(job.terms.steps)
+        state = load_state(loaded, self._blobs, finish.state, steps, job.marks[-1].state_root)
+        return loaded.commit(steps, state)
 
     def _program(self, job: Job) -> bytes:
         return self._blobs.read(job.artifacts.program, MAX_PROGRAM_BYTES)

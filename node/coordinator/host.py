@@ -88,7 +88,7 @@ class Host:
         self._programs = Programs(blobs, limits)
         self._inspector = Inspector(blobs, self._programs, limits, policy or Policy())
         self.log = Log(storage, key)
-        self._documents = Documents(key, blobs, self.log, self._programs)
+        self._documents = Documents(key, blobs, self.log, self._programs, self._inspector.finished)
         self.board = Board(key.party)
         self.troubles: dict[JobId, str] = {}
         self._replay()

@@ -14,7 +14,7 @@ from identic.node.coordinator.programs import Programs
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.model import model_file
 from identic.node.execution.states import Arrays
-from identic.proofs.state import check_state_opening
+from identic.proofs.state import StateCommitment, check_state_opening
 from identic.protocol.commitments import digest_of
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.hashing import leaf_hash, sha256
@@ -34,6 +34,8 @@ class Inspector:
         self._programs = programs
         self._limits = limits
         self._policy = policy
+        self.finished: dict[Digest, StateCommitment] = {}
+        """Commitments of last states by their blobs: receipts need them while others wait."""
 
     @staticmethod
     def concerns(said: Statement) -> bool:
@@ -102,3 +104,4 @@ class Inspector:
                 want=f"that of the last state, {want}",
             )
         self._blobs.open(said.model).close()
+        self.finished[said.state] = loaded.commit(int(job.terms.steps), state)

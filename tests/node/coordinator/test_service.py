@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from identic.node.coordinator import documents
 from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.screens import counts, float_of, losses
 from identic.node.coordinator.service import Coordinator
@@ -250,10 +251,21 @@ async def test_job_20__nobody_waits_for_the_checks_of_other_peoples_blobs(
     assert len(village.host.board.jobs) == 5
 
 
-async def test_a_job_in_trouble_does_not_hold_up_the_others(
-    coordinator: Coordinator, village: Village, honest: Run
+async def test_job_20__settling_a_job_does_not_hash_its_last_state_while_others_wait(
+    coordinator: Coordinator, village: Village, honest: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """That was done when the run was finished, outside of the order of the log."""
     village.judged(honest)
+    village.clock.now += CLOCKS.window_ms
+    monkeypatch.setattr(documents, "load_state", None)
+    assert await coordinator.tick() == 1
+    assert village.job.phase is Phase.SETTLED
+
+
+async def test_a_job_in_trouble_does_not_hold_up_the_others(village: Village, honest: Run) -> None:
+    village.judged(honest)
+    village.restart()
+    coordinator = Coordinator(village.host, village.clock)
     assert village.job.finish is not None
     blob = village.job.finish.state
     village.blobs.remove(blob)
@@ -264,3 +276,4 @@ async def test_a_job_in_trouble_does_not_hold_up_the_others(
     village.blobs.put(honest.states[-1])
     assert await coordinator.tick() == 1
     assert village.host.troubles == {}
+    await coordinator.close()
