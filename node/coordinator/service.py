@@ -56,6 +56,9 @@ class Coordinator:
         self._host = host
         self._clock = clock
         self._order = ThreadPoolExecutor(max_workers=1, thread_name_prefix="board")
+        # Threads of its own: those of the loop may all be at the blobs of somebody.
+        self._quick = ThreadPoolExecutor(max_workers=2, thread_name_prefix="messages")
+        self._slow = ThreadPoolExecutor(max_workers=INSPECTIONS + 1, thread_name_prefix="blobs")
         self._begun: set[asyncio.Task[object]] = set()
         self._news = asyncio.Condition()
         self._inspections = asyncio.Semaphore(INSPECTIONS)
@@ -92,13 +95,15 @@ class Coordinator:
 
     async def _take(self, peer: PartyId, signed: SignedMessage) -> int:
         host = self._host
-        known = await asyncio.to_thread(host.find, signed)
+        loop = asyncio.get_running_loop()
+        known = await loop.run_in_executor(self._quick, host.find, signed)
         if known is not None:
             return known
         if signed.message.party == peer:
             await self._in_order(lambda: host.welcome(peer))
+        slow = Inspector.concerns(signed.message.statement)
         async with self._turn(signed):
-            await asyncio.to_thread(host.inspect, signed)
+            await loop.run_in_executor(self._slow if slow else self._quick, host.inspect, signed)
         return await self._in_order(lambda: host.submit(signed))
 
     def _turn(self, signed: SignedMessage) -> AbstractAsyncContextManager[object]:
@@ -134,7 +139,8 @@ class Coordinator:
     async def close(self) -> None:
         """Finish what was begun; nothing may be asked afterwards."""
         await asyncio.gather(*self._begun, return_exceptions=True)
-        self._order.shutdown()
+        for threads in (self._order, self._quick, self._slow):
+            threads.shutdown()
 
     # ---- clocks -----------------------------------------------------------------------------
 

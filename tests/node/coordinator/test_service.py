@@ -251,6 +251,17 @@ async def test_job_20__nobody_waits_for_the_checks_of_other_peoples_blobs(
     assert len(village.host.board.jobs) == 5
 
 
+async def test_job_20__messages_have_threads_of_their_own(coordinator: Coordinator) -> None:
+    """Whoever moves large blobs may have all threads of the loop at work for a long time."""
+    go = threading.Event()
+    others = [asyncio.create_task(asyncio.to_thread(go.wait, 60)) for _ in range(64)]
+    await asyncio.sleep(0)
+    call = coordinator.append(party("anna"), signed("anna", Enrol()))
+    assert await asyncio.wait_for(call, 50) == 1
+    go.set()
+    assert all(await asyncio.gather(*others))
+
+
 async def test_job_20__settling_a_job_does_not_hash_its_last_state_while_others_wait(
     coordinator: Coordinator, village: Village, honest: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
