@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from identic.protocol.dtypes import DType
 from identic.protocol.errors import Code, ProtocolError
+from identic.protocol.job.terms import MAX_STEPS
 from identic.protocol.program.cost import cost, peak_bytes
 from identic.protocol.program.types import (
     CONTEXT_TYPE,
@@ -27,6 +28,8 @@ from identic.protocol.tensors import TensorType
 
 VERSION = 1
 MAX_NAME = 200
+MAX_EXAMPLES = (1 << 64) // MAX_STEPS
+"""Examples of all shards in a step, times the most steps of a job: 2**64."""
 RESERVED_NAME = "__metadata__"
 """What model files call something else than a tensor."""
 
@@ -57,6 +60,12 @@ def validate(program: Program, limits: Limits) -> None:
         raise ProtocolError("PRG-1", Code.UNSUPPORTED, got=got, want="version 1, and at least one")
     _check_limit("values in a step", _plan_length(program), limits.max_instructions)
     _check_limit("references in a step", _references(program), limits.max_references)
+    taken = program.shards * program.examples
+    # PRG-1: a step takes fewer than 2**24 examples, so that any run's cursor is a number.
+    if taken >= MAX_EXAMPLES:
+        raise ProtocolError(
+            "PRG-1", Code.TOO_LARGE, got=f"{taken} examples a step", want=f"below {MAX_EXAMPLES}"
+        )
     _check_variables(program)
     _check_trainable(program)
     for section in (program.gradient, program.update):

@@ -19,6 +19,7 @@ from identic.protocol.encoding import encode
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.hashing import Domain, tagged
 from identic.protocol.ids import Count, Unsigned
+from identic.protocol.job.terms import MAX_STEPS
 from identic.protocol.ops.base import Cost
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load, program_digest
 from identic.protocol.program.context import context, context_bytes
@@ -67,6 +68,14 @@ def test_prg_1__another_version_or_none_of_something_is_refused() -> None:
     refused("PRG-1", replace(PROGRAM, version=Count(2)))
     refused("PRG-1", replace(PROGRAM, shards=Count(0)))
     refused("PRG-1", replace(PROGRAM, examples=Count(0)))
+
+
+@pytest.mark.parametrize(("shards", "examples"), [(1, 1 << 24), (4, 1 << 22), (1, 2**64 - 1)])
+def test_prg_1__the_cursor_of_any_run_is_a_number(shards: int, examples: int) -> None:
+    """A run whose header cannot be written down ends its honest solver."""
+    refused("PRG-1", replace(PROGRAM, shards=Count(shards), examples=Count(examples)))
+    validate(replace(PROGRAM, examples=Count((1 << 24) - 1)), Limits())
+    assert Count(((1 << 24) - 1) * MAX_STEPS)
 
 
 def test_prg_2__element_types_have_their_codes_and_sizes() -> None:
