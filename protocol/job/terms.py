@@ -20,6 +20,7 @@ VERSION = 1
 KERNEL_SET = 1
 MAX_CADENCE = 2048
 MAX_STEPS = 1 << 40
+MAX_MARKS = 1 << 20
 MAX_VERIFIERS = 16
 MAX_DATA = 1024
 MAX_PRICE = 1 << 48
@@ -143,3 +144,8 @@ def check_terms(terms: JobTerms) -> None:
             raise ProtocolError(
                 "JOB-1", Code.OUT_OF_RANGE, got=f"{name} {value}", want=f"{least} to {most}"
             )
+    # JOB-1: a run has at most MAX_MARKS marks, which everybody holds in memory.
+    if terms.marks > MAX_MARKS:
+        raise ProtocolError(
+            "JOB-1", Code.OUT_OF_RANGE, got=f"{terms.marks} marks", want=f"at most {MAX_MARKS}"
+        )

@@ -19,6 +19,7 @@ BEYOND = [
     {"steps": Count(0)},
     {"cadence": Count(0)},
     {"cadence": Count(2049)},
+    {"steps": Count(1 << 21), "cadence": Count(2)},
     {"checkpoint": Count(0)},
     {"verifiers": Count(0)},
     {"verifiers": Count(17)},
@@ -38,6 +39,7 @@ def test_job_1__terms_beyond_a_limit_are_refused(change: dict[str, object]) -> N
 
 def test_job_1__terms_at_the_limits_are_accepted() -> None:
     check_terms(TERMS)
+    check_terms(terms_with(steps=Count((1 << 20) - 1), cadence=Count(1)))
     check_terms(terms_with(cadence=Count(2048), verifiers=Count(16), data=(digest("x"),) * 1024))
 
 
