@@ -87,6 +87,10 @@ def show(
     dispute: Annotated[
         str, typer.Argument(metavar="DISPUTE", help="Name of the dispute, such as d-12ab34.")
     ],
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Keep the transcript, once there is one."),
+    ] = None,
     config: ConfigOption = None,
     coordinator: CoordinatorOption = None,
     card: CardOption = None,
@@ -102,12 +106,19 @@ def show(
         reader = LogReader(remote, asker.blobs)
         await reader.catch_up()
         known = [Digest(one) for one in reader.board.cases]
-        return reader, chosen(dispute, DisputeId, known, "d-")
+        name = chosen(dispute, DisputeId, known, "d-")
+        transcript = reader.board.case(name).transcript
+        if save is not None and transcript is not None:
+            store = asker.blobs
+            await remote.blobs.download(store, transcript, MAX_TRANSCRIPT_BYTES)
+            files.write(save, store.read(transcript, MAX_TRANSCRIPT_BYTES))
+        return reader, name
 
     reader, name = asker.run(ask)
     case = reader.board.case(name)
     spots = places.load(places.path_of(asker.folder, case.job))
-    view = dispute_view(reader, name, places=spots)
+    saved = str(save) if save is not None and case.transcript is not None else ""
+    view = dispute_view(reader, name, places=spots, transcript=saved)
     if view is None or case.dispute.ruling is None:
         game = case.dispute
         where = game.level.name if game.level else "evidence"

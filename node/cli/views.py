@@ -135,7 +135,7 @@ def dispute_view(
         reader: the board, with what is remembered about the dispute.
         dispute: which.
         places: where plan values come from in the submitter's source.
-        transcript: where the transcript lies; its digest unless given.
+        transcript: where the transcript lies, or will lie; empty where it is not kept.
     """
     case = reader.board.case(dispute)
     ruling = case.dispute.ruling
@@ -148,7 +148,7 @@ def dispute_view(
         roles=known.roles,
         places=places,
         money=payments(known.payments, reader),
-        transcript=transcript or f"{dispute.name}.identic",
+        transcript=transcript,
     )
 
 

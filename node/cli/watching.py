@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from identic.node.blobs import Blobs
@@ -52,15 +53,23 @@ class Watch:
         job: which job.
         output: where to show it.
         places: where plan values come from in the submitter's source.
+        transcripts: folder that the caller brings the disputes' transcripts to, if it does.
     """
 
     def __init__(
-        self, remote: Remote, blobs: Blobs, job: JobId, output: Output, places: Places | None = None
+        self,
+        remote: Remote,
+        blobs: Blobs,
+        job: JobId,
+        output: Output,
+        places: Places | None = None,
+        transcripts: Path | None = None,
     ) -> None:
         self._remote = remote
         self._name = job
         self._output = output
         self._places = places
+        self._transcripts = transcripts
         self._reader = LogReader(remote, blobs)
         self._reports: tuple[PartyProgress, ...] = ()
         self._tokens = 0
@@ -108,7 +117,9 @@ class Watch:
         for dispute in self._job.disputes:
             if dispute in self._seen or dispute not in self._reader.disputes:
                 continue
-            view = dispute_view(self._reader, dispute, places=self._places)
+            kept = self._transcripts
+            path = str(kept / f"{dispute.name}.identic") if kept else ""
+            view = dispute_view(self._reader, dispute, places=self._places, transcript=path)
             ruled = self._reader.board.case(dispute).transcript is not None
             if view is not None and ruled:
                 self._seen.add(dispute)

@@ -143,7 +143,8 @@ class _Demo:
             job = await submitting.post(remote, client, prepared, terms, self._output)
             self._output.say(f"job        {job.name} posted, escrow {words.money(terms.escrow)}")
             spots = places.load(places.path_of(client.folder, job))
-            watch = Watch(remote, client.blobs, job, self._output, spots)
+            kept = self._into / DISPUTES
+            watch = Watch(remote, client.blobs, job, self._output, spots, kept)
             return await watch.run(until or (lambda job: job.phase.over))
 
     async def _fetch(self, client: Client, honest: Watched) -> None:

@@ -176,6 +176,9 @@ def ruling_lines(view: DisputeView) -> list[Text]:
     out = [head, *(Text(f"  {sentence}") for sentence in view.money)]
     if view.transcript:
         out.append(Text(f"  judge it again, offline:  identic dispute replay {view.transcript}"))
+    else:
+        file = f"{view.name}.identic"
+        out.append(Text(f"  keep the transcript:  identic dispute show {view.name} --save {file}"))
     return out
 
 

@@ -223,14 +223,17 @@ def disputed(fetched: Path, network: LocalNetwork, config: Path) -> Iterator[dic
 
 
 def test_a_lie_is_ruled_against_its_solver(
-    disputed: dict[str, object], config: Path, identic: Command
+    disputed: dict[str, object], config: Path, identic: Command, tmp_path: Path
 ) -> None:
     name = f"d-{str(disputed['dispute_id'])[:6]}"
     value = identic("dispute", "show", name, "--config", config, "--json").value
     assert (value["ruling"], value["loser"]) == ("wrong", "defender")
     assert (value["step"], value["operator"]) == (STEPS - 1, "matmul")
     assert value["claims"]["computed"] == value["claims"]["challenger"]
-    shown = identic("dispute", "show", name, "--config", config).out
+    kept = tmp_path / "kept.identic"
+    shown = identic("dispute", "show", name, "--save", kept, "--config", config).out
+    assert f"identic dispute replay {kept}" in shown
+    assert identic("dispute", "replay", kept, "--json").value["ruling"] == "wrong"
     for part in ("the solver s-", "digits_mlp.py", "fma( a, b, acc )", "slashed", "burned"):
         assert part in shown
     assert identic("dispute", "list", "--open", "--config", config).out == "no disputes\n"
