@@ -51,7 +51,13 @@ IDN_INLINE double idn_double(uint64_t u) {
 /* NUM-2: the only NaN an operator stores. */
 #define IDN_NAN_BITS 0x7fc00000u
 
-IDN_INLINE float idn_canon(float x) { return x == x ? x : idn_float(IDN_NAN_BITS); }
+/*
+ * x, or the NaN of NUM-2. Compared and chosen as integers: a compiler may take one NaN for another when it sees floats.
+ */
+IDN_INLINE float idn_canon(float x) {
+  const uint32_t u = idn_bits(x);
+  return idn_float((u & 0x7fffffffu) > 0x7f800000u ? IDN_NAN_BITS : u);
+}
 
 /* ---- fused multiply-add -------------------------------------------------------------------- */
 

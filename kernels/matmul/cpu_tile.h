@@ -125,8 +125,6 @@ static void pack_right(Panels to, int64_t first, const float* from, int64_t k_st
 
 /* ---- register tile ----------------------------------------------------------------------------- */
 
-IDN_INLINE F canonical(F x) { return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x); }
-
 /* What becomes of the sum of one chunk. */
 enum class Into { store, add, add_to_group_then_out };
 

@@ -53,6 +53,13 @@ IDN_INLINE F smaller(F a, F b) { return {_mm256_min_ps(a.v, b.v)}; }
 IDN_INLINE F larger(F a, F b) { return {_mm256_max_ps(a.v, b.v)}; }
 IDN_INLINE F select(M m, F yes, F no) { return {_mm256_blendv_ps(no.v, yes.v, m.v)}; }
 IDN_INLINE U select(M m, U yes, U no) { return bits(select(m, floats(yes), floats(no))); }
+/* NUM-2: x, or the one NaN. Clang takes one NaN for another unless it forgets where x comes from. */
+IDN_INLINE F canonical(F x) {
+#ifdef __clang__
+  asm("" : "+x"(x.v));
+#endif
+  return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x);
+}
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {
   const __m256i one = _mm256_srli_epi32(_mm256_castps_si256(m.v), 31);

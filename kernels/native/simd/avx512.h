@@ -53,6 +53,13 @@ IDN_INLINE F select(M m, F yes, F no) { return {_mm512_mask_blend_ps(m.v, no.v, 
 IDN_INLINE F smaller(F a, F b) { return select(lt(a, b), a, b); }
 IDN_INLINE F larger(F a, F b) { return select(lt(b, a), a, b); }
 IDN_INLINE U select(M m, U yes, U no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
+/* NUM-2: x, or the one NaN. Clang takes one NaN for another unless it forgets where x comes from. */
+IDN_INLINE F canonical(F x) {
+#if defined(__clang__) && defined(__AVX512F__)
+  asm("" : "+v"(x.v));
+#endif
+  return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x);
+}
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {
   _mm_storeu_si128((__m128i*)p, _mm_maskz_set1_epi8(m.v, 1));

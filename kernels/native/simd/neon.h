@@ -55,6 +55,8 @@ IDN_INLINE F select(M m, F yes, F no) { return {vbslq_f32(m.v, yes.v, no.v)}; }
 IDN_INLINE F smaller(F a, F b) { return select(lt(a, b), a, b); }
 IDN_INLINE F larger(F a, F b) { return select(lt(b, a), a, b); }
 IDN_INLINE U select(M m, U yes, U no) { return {vbslq_u32(m.v, yes.v, no.v)}; }
+/* NUM-2: x, or the one NaN. */
+IDN_INLINE F canonical(F x) { return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x); }
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {
   uint32_t lanes[4];

@@ -52,6 +52,8 @@ IDN_INLINE F smaller(F a, F b) { return a.v < b.v ? a : b; }
 IDN_INLINE F larger(F a, F b) { return a.v > b.v ? a : b; }
 IDN_INLINE F select(M m, F yes, F no) { return m.v ? yes : no; }
 IDN_INLINE U select(M m, U yes, U no) { return m.v ? yes : no; }
+/* NUM-2: x, or the one NaN. */
+IDN_INLINE F canonical(F x) { return {idn_canon(x.v)}; }
 IDN_INLINE void store_mask(uint8_t* p, M m) { *p = m.v; }
 IDN_INLINE M load_mask(const uint8_t* p) { return {*p != 0}; }
 
