@@ -3,20 +3,23 @@
 ``tests/golden/digits_mlp.json`` holds the program's digest and the roots of the first and the
 last state. The initial weights come from the project's own generator and the data from the
 files of scikit-learn, so that nothing in the run depends on the machine, the version of
-torch that captured it, or the number of threads. Write the file again with
+torch that captured it, the vector path or the number of threads. Write the file again with
 ``python -m tests.capture.test_golden``; do so only for a change that is meant to change bits.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from numpy.typing import NDArray
 
+from identic.kernels import _native
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.capture import Captured, TrainingJob, capture, check_against_eager, load_job
@@ -46,30 +49,61 @@ def root(captured: Captured, job: TrainingJob, state: Sequence[NDArray[Any]], st
     return StateCommitment(header, digests).root.hex()
 
 
-def run(threads: int) -> dict[str, str]:
-    """Program digest and roots of the example."""
-    job = load_job(f"{ROOT / 'examples' / 'digits_mlp.py'}:job")
-    captured = capture(job)
-    executor = Executor(unroll(captured.program), CpuBackend(threads))
-    state: list[Any] = captured.state
-    for step in range(job.steps):
-        state = executor.step(state, captured.data, job.seed, step)
+@cache
+def captured_example(name: str) -> tuple[TrainingJob, Captured]:
+    """An example and its program, made once a process."""
+    job = load_job(f"{ROOT / 'examples' / name}.py:job")
+    return job, capture(job)
+
+
+@contextmanager
+def vector_path(name: str) -> Iterator[None]:
+    """The native module on one of its paths."""
+    before = _native.path()
+    _native.set_path(name)
+    try:
+        yield
+    finally:
+        _native.set_path(before)
+
+
+def root_after(name: str, steps: int, threads: int, path: str = "auto") -> str:
+    """Root of the state after some steps of an example."""
+    job, captured = captured_example(name)
+    with vector_path(path):
+        executor = Executor(unroll(captured.program), CpuBackend(threads))
+        state: list[Any] = captured.state
+        for step in range(steps):
+            state = executor.step(state, captured.data, job.seed, step)
+    return root(captured, job, state, steps)
+
+
+def run(threads: int, path: str = "auto") -> dict[str, str]:
+    """Program digest and roots of the digits example."""
+    job, captured = captured_example("digits_mlp")
     return {
         "program": program_digest(captured.program).hex(),
         "initial_root": root(captured, job, captured.state, 0),
-        "final_root": root(captured, job, state, job.steps),
+        "final_root": root_after("digits_mlp", job.steps, threads, path),
     }
 
 
+@pytest.mark.parametrize("path", _native.paths())
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_digits_example_ends_in_the_golden_state(threads: int) -> None:
-    assert run(threads) == json.loads(GOLDEN.read_text(encoding="utf-8"))
+def test_the_digits_example_ends_in_the_golden_state(threads: int, path: str) -> None:
+    assert run(threads, path) == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_a_step_of_the_demo_has_the_same_bits_on_every_path_and_number_of_threads() -> None:
+    want = root_after("gpt_docs", 1, 1)
+    assert root_after("gpt_docs", 1, 2) == want
+    for path in _native.paths():
+        assert root_after("gpt_docs", 1, 1, path) == want, path
 
 
 @pytest.mark.parametrize("example", ["gpt_docs", "digits_mlp"])
 def test_examples_are_captured_and_agree_with_torch(example: str) -> None:
-    job = load_job(f"{ROOT / 'examples' / example}.py:job")
-    captured = capture(job)
+    job, captured = captured_example(example)
     validate(captured.program, Limits())
     found = check_against_eager(captured, job)
     assert found.difference < 1e-5
