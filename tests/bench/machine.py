@@ -40,6 +40,7 @@ def describe() -> dict[str, str]:
         "versions": f"identic {version('identic')}, torch {torch.__version__}, "
         f"numpy {np.__version__}",
         "torch's vectors": torch.backends.cpu.get_cpu_capability(),
+        "load before": f"{os.getloadavg()[0]:.2f} processes, over the last minute",
     }
 
 

@@ -30,11 +30,11 @@ ROW = Row(
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A quick run of one benchmark of each kind, with two numbers of threads."""
+    """A quick run of one benchmark of each kind."""
     folder = tmp_path_factory.mktemp("bench")
     only = ["digits", "matmul 256", "layer norm", "tensor digest"]
     words = [word for name in only for word in ("--only", name)]
-    arguments = ["--quick", "--threads", "1", "2", "--out", str(folder), *words]
+    arguments = ["--quick", "--threads", "1", "--out", str(folder), *words]
     assert bench.main(arguments) == 0
     return folder
 
@@ -52,9 +52,8 @@ def test_rows_are_well_formed(report: Path) -> None:
         assert row.name.startswith("matmul") or row.fraction_of_peak is None
     made = {(row.name, row.peer, row.threads) for row in rows}
     assert len(made) == len(rows)
-    for threads in (1, 2):
-        assert ("digits step", "torch", threads) in made
-        assert ("matmul 256 NN", "numpy", threads) in made
+    assert ("digits step", "torch", 1) in made
+    assert ("matmul 256 NN", "numpy", 1) in made
 
 
 def test_the_table_has_the_same_rows(report: Path) -> None:
