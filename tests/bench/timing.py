@@ -22,17 +22,18 @@ class Effort:
     Attributes:
         repetitions: turns of each side.
         turn_s: least length of a turn; a short call is made many times in it.
-        pause_s: rest before a turn, in which the threads of the other side stop looking for
-            work: several libraries let them spin for some milliseconds.
     """
 
     repetitions: int
     turn_s: float
-    pause_s: float
 
 
-QUICK = Effort(repetitions=2, turn_s=0.002, pause_s=0.0)
-FULL = Effort(repetitions=15, turn_s=0.05, pause_s=0.04)
+QUICK = Effort(repetitions=2, turn_s=0.002)
+FULL = Effort(repetitions=15, turn_s=0.05)
+
+GLANCE_S = 0.005
+"""How long one looks whether this process is at rest."""
+MOST_GLANCES = 100
 
 LONG_S = 0.1
 """A call this long needs no second one before it to be warm."""
@@ -61,12 +62,21 @@ def measure(case: Case, effort: Effort, clock: Clock, threads: int) -> Times:
     for _ in range(effort.repetitions):
         for name, side in sides.items():
             if threads > 1:
-                time.sleep(effort.pause_s)
+                _rest()
             if calls[name] > 1:
                 side()
             times[name].append(_turn(side, calls[name], clock))
     medians = {name: statistics.median(found) for name, found in times.items()}
     return Times(medians.pop(""), medians)
+
+
+def _rest() -> None:
+    """Wait until the other side's threads sleep: some spin for a tenth of a second for work."""
+    for _ in range(MOST_GLANCES):
+        before = time.process_time()
+        time.sleep(GLANCE_S)
+        if time.process_time() - before < GLANCE_S / 10:
+            return
 
 
 def _calls(side: Timed, effort: Effort) -> int:
