@@ -21,9 +21,7 @@ STEPS = 3
 def identic(*words: object) -> subprocess.CompletedProcess[str]:
     """Run the command in the repository, where the demonstration's job lies."""
     command = [sys.executable, "-m", "identic.node.cli.main", *map(str, words)]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
