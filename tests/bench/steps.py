@@ -136,20 +136,37 @@ def _training(name: str) -> Case:
 # ---- commitments ----------------------------------------------------------------------------
 
 
-def _committed(name: str) -> Case:
-    """A step with the root of the state after it, and the path of the loss, beside the step."""
-    ours, plain = Training(name), Training(name)
-    program = ours.captured.program
+def _commitment(training: Training) -> Callable[[], object]:
+    """What a solver computes at a mark: the state's root, and the path of the loss in it."""
+    program, seed = training.captured.program, Unsigned(training.job.seed)
     digest = program_digest(program)
 
-    def step_and_commit() -> object:
-        state = ours.step()
-        cursor = ours.done * program.shards * program.examples
-        header = StateHeader(digest, Unsigned(ours.job.seed), StepIndex(ours.done), Count(cursor))
-        commitment = commit_state(header, program.state, state)
+    def commit() -> object:
+        step = training.done
+        cursor = Count(step * program.shards * program.examples)
+        header = StateHeader(digest, seed, StepIndex(step), cursor)
+        commitment = commit_state(header, program.state, training.state)
         return commitment.root, commitment.opening(len(commitment.digests) - 1)
 
+    return commit
+
+
+def _committed(name: str) -> Case:
+    """A step with the commitment to the state after it, beside the step."""
+    ours, plain = Training(name), Training(name)
+    commit = _commitment(ours)
+
+    def step_and_commit() -> object:
+        ours.step()
+        return commit()
+
     return Case(step_and_commit, {"the step alone": plain.step})
+
+
+def _share(name: str) -> Case:
+    """The commitment by itself, beside a step: its share of it."""
+    ours, plain = Training(name), Training(name)
+    return Case(_commitment(ours), {"a step": plain.step})
 
 
 def _tree() -> Case:
@@ -168,6 +185,7 @@ def benchmarks() -> Iterator[Benchmark]:
         "gpt step": (_training, "gpt_docs"),
         "digits step": (_training, "digits_mlp"),
         "gpt step and state root": (_committed, "gpt_docs"),
+        "gpt state root": (_share, "gpt_docs"),
     }
     for name, (prepare, example) in steps.items():
         yield Benchmark(name, partial(prepare, example))
