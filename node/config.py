@@ -109,13 +109,11 @@ class CoordinatorSection(Section):
     """Jobs with a shorter clock for a dispute's move are refused, in seconds; 0 takes all."""
 
 
-class WorkSection(Section):
-    """What roles that stake money have in common."""
+class StakeSection(Section):
+    """What roles have in common that choose when to put money at risk."""
 
     stake: Money = Field(default=Credits(100 * MICRO))
     """Most credits at risk at any time, over all jobs."""
-    max_jobs: int = Field(default=1, ge=1, le=64)
-    """Jobs at work at the same time."""
 
 
 class ForcedErrorSection(Section):
@@ -133,17 +131,19 @@ class ForcedErrorSection(Section):
     """Bits of that step's result that are inverted."""
 
 
-class SolverSection(WorkSection):
+class SolverSection(StakeSection):
     """Trains."""
 
+    max_jobs: int = Field(default=1, ge=1, le=64)
+    """Jobs at work at the same time."""
     forced_error: ForcedErrorSection | None = None
 
 
-class VerifierSection(WorkSection):
-    """Re-executes what solvers claim."""
+class VerifierSection(Section):
+    """Re-executes what solvers claim. It is drawn, so its risk is bounded by its balance alone."""
 
 
-class WhistleblowerSection(WorkSection):
+class WhistleblowerSection(StakeSection):
     """Watches the verifiers."""
 
     intervals: int = Field(default=1, ge=0)
@@ -361,16 +361,24 @@ grant = "1000"
 # Jobs whose clocks leave less time for a move, in seconds, are refused; 0 takes all.
 shortest_clock_s = 10
 """,
-    **{
-        role: f"""
-[{role}]
+    "solver": """
+[solver]
 # Most credits at risk at any time.
 stake = "100"
 # Jobs at work at the same time.
 max_jobs = 1
-"""
-        for role in ROLES[1:]
-    },
+""",
+    "verifier": """
+# A verifier is drawn by lot for as many jobs as its balance has bonds for.
+[verifier]
+""",
+    "whistleblower": """
+[whistleblower]
+# Most credits at risk at any time.
+stake = "100"
+# Intervals between stored states to execute again in each finished run; 0 takes all.
+intervals = 1
+""",
 }
 
 

@@ -27,6 +27,7 @@ def assignment(context: Context, job: Job, forced: ForcedError | None = None) ->
         threads=Count(threads),
         vector_path=context.config.vector,
         keep_every=job.terms.checkpoint,
+        disk_bytes=Count(int(context.config.limits.disk_bytes)),
         memory_bytes=Count(int(context.config.limits.memory_bytes)),
         forced=forced,
     )

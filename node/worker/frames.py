@@ -36,6 +36,8 @@ class Assignment:
     """``auto`` or the name of a native path."""
     keep_every: Count
     """Marks between two stored states, at least 1."""
+    disk_bytes: Count
+    """Most bytes that the blob store may hold."""
     memory_bytes: Count
     """Most bytes of tensors that this node holds at once."""
     forced: ForcedError | None

@@ -20,9 +20,6 @@ from identic.protocol.errors import LocalError
 from identic.protocol.ids import Count
 from identic.protocol.program.validate import Limits
 
-NO_QUOTA = 1 << 62
-"""The daemon keeps the store's quota; a worker writes what the daemon has planned for."""
-
 
 class Session:
     """A job in memory, and the requests about it.
@@ -34,7 +31,7 @@ class Session:
 
     def __init__(self, assignment: frames.Assignment) -> None:
         self._assignment = assignment
-        self._blobs = Blobs(Path(assignment.blobs), NO_QUOTA)
+        self._blobs = Blobs(Path(assignment.blobs), assignment.disk_bytes)
         limits = Limits(max_bytes=assignment.memory_bytes)
         job = load_job(assignment.terms, assignment.artifacts, self._blobs, limits)
         backend = native_backend(assignment.threads, assignment.vector_path)

@@ -213,10 +213,14 @@ def identic(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def members(**roles: str) -> list[Member]:
     """A coordinator, and members by name with their roles, for several jobs at a time."""
-    busy = {"max_jobs": 8, "stake": "1000"}
+    settings: dict[str, dict[str, object]] = {
+        "solver": {"max_jobs": 8, "stake": "1000"},
+        "verifier": {},
+        "whistleblower": {"stake": "1000"},
+    }
     return [
         Member("hub", "coordinator"),
-        *(Member(name, role, busy) for name, role in roles.items()),
+        *(Member(name, role, settings[role]) for name, role in roles.items()),
     ]
 
 

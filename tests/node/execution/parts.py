@@ -90,6 +90,7 @@ class Kept:
             threads=Count(threads),
             vector_path=path,
             keep_every=self.terms.checkpoint,
+            disk_bytes=Count(1 << 32),
             memory_bytes=Count(1 << 32),
             forced=forced,
         )

@@ -106,6 +106,14 @@ async def test_a_job_at_fault_and_a_machine_at_fault_are_told_apart(kept: Kept) 
     assert refusal.value.rule == "PRG-16"
 
 
+async def test_a_worker_keeps_to_the_quota_of_the_store(kept: Kept) -> None:
+    full = replace(kept.assignment(), disk_bytes=Count(kept.blobs.used_bytes))
+    async with Worker(full) as worker:
+        with pytest.raises(LocalError) as fault:
+            await trained(worker, kept.start, 2)
+    assert "store is full" in fault.value.problem
+
+
 async def test_exe_9__a_killed_worker_is_told_in_words(kept: Kept) -> None:
     worker = Worker(kept.assignment())
     async with worker:
