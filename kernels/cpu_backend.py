@@ -98,6 +98,22 @@ def _sum_first(call: Call, inputs: Sequence[Array]) -> Array:
     return out
 
 
+def _cumsum(call: Call, inputs: Sequence[Array]) -> Array:
+    out = empty(call.output)
+    length = call.output.shape[-1]
+    _native.cumsum(out, row_major(inputs[0]), out.size // max(1, length), length)
+    return out
+
+
+def _sorted(call: Call, inputs: Sequence[Array]) -> Array:
+    out = empty(call.output)
+    descending = call.integer("descending" if call.op.name == "argsort" else "largest")
+    rows, length = math.prod(call.output.shape[:-1]), call.inputs[0].shape[-1]
+    count = call.output.shape[-1]
+    _native.argsort(out, row_major(inputs[0]), rows, length, count, bool(descending))
+    return out
+
+
 # ---- matmul ---------------------------------------------------------------------------------
 
 
@@ -166,6 +182,22 @@ def _add_rows(call: Call, inputs: Sequence[Array]) -> Array:
     init, index, source = (row_major(x) for x in inputs)
     inner = math.prod(call.output.shape[1:])
     _native.add_rows(out, init, index, source, call.output.shape[0], inner)
+    return out
+
+
+def _set_rows(call: Call, inputs: Sequence[Array]) -> Array:
+    out = empty(call.output)
+    init, index, source = (row_major(x) for x in inputs)
+    inner = math.prod(call.output.shape[1:])
+    _native.set_rows(out, init, index, source, call.output.shape[0], inner)
+    return out
+
+
+def _scatter(call: Call, inputs: Sequence[Array]) -> Array:
+    out = empty(call.output)
+    x, index, source = (row_major(a) for a in inputs)
+    function = _native.scatter if call.op.name == "scatter" else _native.scatter_add
+    function(out, x, index, source, call.integer("axis"))
     return out
 
 
@@ -286,11 +318,17 @@ KERNELS: dict[str, Kernel] = {
     "sum_first": _sum_first,
     "amax": _last("amax"),
     "argmax": _last("argmax"),
+    "cumsum": _cumsum,
+    "argsort": _sorted,
+    "argtopk": _sorted,
     "matmul": _matmul,
     "take_rows": _take_rows,
     "take_windows": _take_windows,
     "gather": _gather,
     "add_rows": _add_rows,
+    "set_rows": _set_rows,
+    "scatter": _scatter,
+    "scatter_add": _scatter,
     "reshape": _reshape,
     "permute": _permute,
     "expand": _expand,

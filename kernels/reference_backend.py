@@ -14,14 +14,20 @@ from identic.kernels.layout import reference as layout
 from identic.kernels.matmul import reference as matmul
 from identic.kernels.random import reference as random
 from identic.kernels.reduce import reference as reduce
+from identic.kernels.scan import reference as scan
+from identic.kernels.scatter import reference as scatter
+from identic.kernels.sort import reference as sort
 from identic.kernels.words import Reference
 from identic.protocol.ops.base import Call
 
 REFERENCE: dict[str, Reference] = {
     **elementwise.REFERENCE,
     **reduce.REFERENCE,
+    **scan.REFERENCE,
+    **sort.REFERENCE,
     **matmul.REFERENCE,
     **index.REFERENCE,
+    **scatter.REFERENCE,
     **layout.REFERENCE,
     **random.REFERENCE,
 }

@@ -83,6 +83,8 @@ Sizes contiguous_strides(const Sizes& shape);
 void bind_elementwise(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_movement(nb::module_& m);
+void bind_sorting(nb::module_& m);
+void bind_windows(nb::module_& m);
 void bind_hashing(nb::module_& m);
 void bind_chain(nb::module_& m);
 

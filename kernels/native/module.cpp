@@ -56,6 +56,8 @@ NB_MODULE(_native, m) {
   identic::bind_matmul(m);
   identic::bind_elementwise(m);
   identic::bind_movement(m);
+  identic::bind_sorting(m);
+  identic::bind_windows(m);
   identic::bind_hashing(m);
   identic::bind_chain(m);
 }

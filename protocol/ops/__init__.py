@@ -15,8 +15,11 @@ from identic.protocol.ops import (
     indexing,
     matmul,
     random,
+    scan,
+    scatter,
     select,
     shape,
+    sorting,
     sums,
 )
 from identic.protocol.ops.base import Call, Cost, Operator
@@ -30,8 +33,11 @@ TABLE: dict[str, Operator] = {
         elementwise.OPERATORS,
         sums.OPERATORS,
         select.OPERATORS,
+        scan.OPERATORS,
+        sorting.OPERATORS,
         matmul.OPERATORS,
         indexing.OPERATORS,
+        scatter.OPERATORS,
         shape.OPERATORS,
         creation.OPERATORS,
         random.OPERATORS,

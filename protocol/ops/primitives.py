@@ -198,7 +198,7 @@ for _source in DType:
             _caster(_source, _target),
         )
 
-# ---- argmax and scatter-add -----------------------------------------------------------------
+# ---- argmax, sorting and scatters -----------------------------------------------------------
 
 
 def exceeds(dtype: DType, a: int, b: int) -> bool:
@@ -226,10 +226,60 @@ def _add_if_equal(dtype: DType) -> Callable[[Words], int]:
     return apply
 
 
+def _set_if_equal(dtype: DType) -> Callable[[Words], int]:
+    def apply(w: Words) -> int:
+        word, index, row, source = w
+        return source if dtype.signed(index) == I64.signed(row) else word
+
+    return apply
+
+
+def order_key(dtype: DType, word: int, *, descending: bool) -> int:
+    """An unsigned number, as wide as the element, that grows in sorting order (OP-31).
+
+    Numbers grow with their value; -0 has the key of +0, and every NaN the largest key. In
+    descending order all bits are the opposite.
+    """
+    top = (1 << 8 * dtype.size) - 1
+    half = top // 2 + 1
+    if dtype is F32 and f32.is_nan(word):
+        key = top
+    elif dtype is F32 and word & half:
+        # OP-31: -0 is equal to +0.
+        key = half if word == half else top - word
+    else:
+        key = word ^ half
+    return top - key if descending else key
+
+
+def _count_key(dtype: DType) -> Callable[[Words], int]:
+    def apply(w: Words) -> int:
+        total, x, least, shift, descending = w
+        key = order_key(dtype, x, descending=bool(descending))
+        return (total + (key >> shift == least >> shift)) & _WORD64
+
+    return apply
+
+
+def _seek_key(dtype: DType) -> Callable[[Words], int]:
+    """What remains to be skipped, or, once it was found, -1 less the place."""
+
+    def apply(w: Words) -> int:
+        state, x, key, descending, place = w
+        if I64.signed(state) < 0 or order_key(dtype, x, descending=bool(descending)) != key:
+            return state
+        return I64.pattern(state - 1 if state else -1 - place)
+
+    return apply
+
+
 for _dtype in (F32, *INDEX_DTYPES):
     _row(f"argmax.{_dtype.label}", (_dtype, _dtype, I64, I64), I64, _argmax_step(_dtype))
+    _row(f"count_key.{_dtype.label}", (I64, _dtype, I64, I64, BOOL), I64, _count_key(_dtype))
+    _row(f"seek_key.{_dtype.label}", (I64, _dtype, I64, BOOL, I64), I64, _seek_key(_dtype))
 for _dtype in INDEX_DTYPES:
     _row(f"add_if_equal.{_dtype.label}", (F32, _dtype, I64, F32), F32, _add_if_equal(_dtype))
+    _row(f"set_if_equal.{_dtype.label}", (None, _dtype, I64, None), None, _set_if_equal(_dtype))
 
 # ---- random numbers -------------------------------------------------------------------------
 

@@ -230,6 +230,68 @@ def _add_rows(make: Maker) -> Case:
     return case("add_rows", (init, index, source), inputs)
 
 
+def _cumsum(make: Maker) -> Case:
+    dtype = make.dtype(F32, F32, I64, I32)
+    shape = (*make.shape(0, 2), make.length(9))
+    if make.random.random() < 0.15:
+        shape = (make.random.choice([255, 256, 257, 520]),)
+    return _of(make, "cumsum", TensorType.of(dtype, shape))
+
+
+def _order(make: Maker) -> TensorType:
+    """A small operand to sort: an element's fold has 32 or 64 steps for each of its row."""
+    dtype = make.dtype(F32, F32, I64, I32)
+    lead: tuple[int, ...] = (make.length(3),) if make.random.random() < 0.5 else ()
+    return TensorType.of(dtype, (*lead, make.length(9)))
+
+
+def _ties(make: Maker, kind: TensorType) -> list[int]:
+    """Words of which some are equal."""
+    words = make.words(kind)
+    for i in range(1, len(words)):
+        if make.random.random() < 0.2:
+            words[i] = words[make.random.randrange(i)]
+    return words
+
+
+def _argsort(make: Maker) -> Case:
+    kind = _order(make)
+    return case("argsort", (kind,), [_ties(make, kind)], descending=make.random.getrandbits(1))
+
+
+def _argtopk(make: Maker) -> Case:
+    kind = _order(make)
+    k = make.random.randint(0, min(9, kind.shape[-1]))
+    largest = make.random.getrandbits(1)
+    return case("argtopk", (kind,), [_ties(make, kind)], k=k, largest=largest)
+
+
+def _set_rows(make: Maker) -> Case:
+    row = make.shape(0, 2)
+    init = TensorType.of(make.dtype(*DType), (make.length(4), *row))
+    index = _index_kind(make, (make.random.choice([0, 1, 3, 9, 40]),))
+    source = TensorType.of(init.dtype, (*index.shape, *row))
+    inputs = [make.words(init), make.indices(index, init.shape[0]), make.words(source)]
+    return case("set_rows", (init, index, source), inputs)
+
+
+def _scatter(name: str, *allowed: DType) -> Callable[[Maker], Case]:
+    def build(make: Maker) -> Case:
+        shape = make.shape(1, 3)
+        axis = make.random.randrange(len(shape))
+        x = TensorType.of(make.dtype(*allowed), shape)
+        count = make.random.choice([0, 1, 2, 5, 9])
+        lengths = [count if i == axis else make.random.randint(0, n) for i, n in enumerate(shape)]
+        if make.random.random() < 0.1 and all(n <= 2 for n in shape):
+            lengths[axis] = make.random.choice([256, 257, 530])
+        index = _index_kind(make, tuple(lengths))
+        source = TensorType.of(x.dtype, index.shape)
+        inputs = [make.words(x), make.indices(index, shape[axis]), make.words(source)]
+        return case(name, (x, index, source), inputs, axis=axis)
+
+    return build
+
+
 def _reshape(make: Maker) -> Case:
     shape = make.shape()
     target = list(shape)
@@ -337,11 +399,17 @@ BUILDERS: dict[str, Callable[[Maker], Case]] = {
     "sum_first": _sum_first,
     "amax": _row("amax", 1),
     "argmax": _row("argmax", 1),
+    "cumsum": _cumsum,
+    "argsort": _argsort,
+    "argtopk": _argtopk,
     "matmul": _matmul,
     "take_rows": _take_rows,
     "gather": _gather,
     "take_windows": _take_windows,
     "add_rows": _add_rows,
+    "set_rows": _set_rows,
+    "scatter": _scatter("scatter", *DType),
+    "scatter_add": _scatter("scatter_add", F32),
     "reshape": _reshape,
     "permute": _permute,
     "expand": _expand,

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from identic.protocol.arithmetic import uniform24
+from identic.protocol.arithmetic import bounded, uniform24
 from identic.protocol.dtypes import DType
 from identic.protocol.ops import KERNEL_SET, TABLE
 from identic.protocol.ops.base import Call
@@ -39,8 +39,24 @@ LONG: dict[str, list[tuple[DType, tuple[int, ...]]]] = {
     "amax": [(F, (2, 1100))],
     "argmax": [(F, (2, 1100))],
     "matmul": [(F, (2, 4400)), (F, (4400, 1))],
+    "cumsum": [(F, (1, 300))],
+    "argtopk": [(F, (1, 1100))],
+    "add_rows": [(F, (3, 2)), (I64, (600,)), (F, (600, 2))],
+    "set_rows": [(F, (3, 2)), (I64, (1100,)), (F, (1100, 2))],
+    "scatter": [(F, (3, 2)), (I64, (1100, 2)), (F, (1100, 2))],
+    "scatter_add": [(F, (3, 2)), (I64, (600, 2)), (F, (600, 2))],
 }
-"""Operands beyond the borders of the accumulation rules, given as uniform numbers."""
+"""Operands beyond the borders of the accumulation rules: uniform numbers, random indices."""
+
+LONG_ATTRIBUTES: dict[str, dict[str, int]] = {
+    "argtopk": {"k": 2, "largest": 1},
+    "scatter": {"axis": 0},
+    "scatter_add": {"axis": 0},
+}
+"""Attributes of the long cases."""
+
+LONG_BOUND = 4
+"""Indices of a long case lie below this: mostly inside the three rows, some outside."""
 
 KEY = (0x243F6A88, 0x85A308D3)
 """Key of the uniform operands."""
@@ -51,11 +67,22 @@ def uniform_words(stream: int, count: int) -> list[int]:
     return [uniform24(random_words(KEY, 0, stream, i // 4)[i % 4]) for i in range(count)]
 
 
+def index_words(stream: int, count: int) -> list[int]:
+    """Element ``i`` is the index of NUM-17 below ``LONG_BOUND`` for ``KEY``, stream and shard 0."""
+    blocks = [random_words(KEY, 0, stream, i // 2)[2 * (i % 2) :] for i in range(count)]
+    return [bounded(low, high, LONG_BOUND) for low, high, *_ in blocks]
+
+
+def made_words(dtype: DType, stream: int, count: int) -> list[int]:
+    """Words of an operand of a long case."""
+    return uniform_words(stream, count) if dtype is F else index_words(stream, count)
+
+
 def long_case(name: str) -> Case:
     """The long case of an operator."""
     kinds = [TensorType.of(*kind) for kind in LONG[name]]
-    inputs = [uniform_words(i, kind.elements) for i, kind in enumerate(kinds)]
-    return case(name, kinds, inputs)
+    inputs = [made_words(kind.dtype, i, kind.elements) for i, kind in enumerate(kinds)]
+    return case(name, kinds, inputs, **LONG_ATTRIBUTES.get(name, {}))
 
 
 def short_cases(name: str) -> list[Case]:
@@ -83,7 +110,7 @@ def _row(made: Case, *, long: bool) -> dict[str, Any]:
     call = made.call
     result = [element(call, i, made.read) for i in range(call.output.elements)]
     inputs = [
-        _tensor(kind, uniform=number)
+        _tensor(kind, made=number)
         if long
         else _tensor(kind, words=_words(kind.dtype, made.inputs[number]))
         for number, kind in enumerate(call.inputs)
@@ -120,8 +147,8 @@ def parse(row: dict[str, Any], name: str) -> tuple[Call, list[list[int]], list[i
     for tensor in row["inputs"]:
         kind = TensorType.of(DType.from_label(tensor["dtype"]), tensor["shape"])
         kinds.append(kind)
-        if "uniform" in tensor:
-            inputs.append(uniform_words(tensor["uniform"], kind.elements))
+        if "made" in tensor:
+            inputs.append(made_words(kind.dtype, tensor["made"], kind.elements))
         else:
             inputs.append([int(w, 16) for w in tensor["words"]])
     attributes = tuple(Attribute(k, tuple(v)) for k, v in row["attributes"].items())

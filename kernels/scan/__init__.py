@@ -1,0 +1,1 @@
+"""Running sums: `reference.py` and the native twin."""

@@ -1,0 +1,1 @@
+"""Sorted positions: `reference.py` and the native twins."""
