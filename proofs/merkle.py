@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from identic.protocol.errors import Code, ProtocolError
-from identic.protocol.hashing import EMPTY_ROOT, fold, node_hash
+from identic.protocol.hashing import EMPTY_ROOT, fold, node_hash, path_length
 from identic.protocol.ids import Digest
 from identic.protocol.job.run import Frontier
 
@@ -49,16 +49,6 @@ def path(hashes: Sequence[bytes], index: int) -> Path:
         level = [*pairs, level[-1]] if len(level) % 2 else [*pairs]
         index //= 2
     return tuple(siblings)
-
-
-def path_length(index: int, size: int) -> int:
-    """Number of siblings of leaf ``index`` in a tree of ``size`` leaves."""
-    count = 0
-    last = size - 1
-    while last > 0:
-        count += index % 2 == 1 or index < last
-        index, last = index // 2, last // 2
-    return count
 
 
 def root_from_path(leaf: bytes, index: int, size: int, siblings: Sequence[bytes]) -> Digest:

@@ -80,3 +80,13 @@ def fold(hashes: Sequence[bytes]) -> Digest:
         paired = [node_hash(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
         level = [*paired, level[-1]] if len(level) % 2 else list(paired)
     return Digest(level[0])
+
+
+def path_length(index: int, size: int) -> int:
+    """Number of siblings of leaf ``index`` in a tree of ``size`` leaves."""
+    count = 0
+    last = size - 1
+    while last > 0:
+        count += index % 2 == 1 or index < last
+        index, last = index // 2, last // 2
+    return count

@@ -35,6 +35,9 @@ CONTRACTION_BLOCK = 256
 CONTRACTION_GROUP = 16
 """Chains whose results are added before the result joins the total."""
 
+FLAT = 15 * LANES
+"""Most folds whose row sum is one fold: two entries each, and 63 that fold the lanes."""
+
 RUN = 1000
 """Items added in one fold: twice as many entries at most."""
 
@@ -130,6 +133,9 @@ def row_sum(length: int, item: Item, add: str) -> Fold:
 
         return row_sum(-(-length // ROW_BLOCK), block, add)
 
+    if length <= FLAT and isinstance(item(0), Fold):
+        return _flat_row_sum(length, item, add)
+
     def lane(number: int, count: int) -> Fold:
         def piece(j: int) -> Operand | Fold:
             return item(number + LANES * j)
@@ -144,14 +150,55 @@ def row_sum(length: int, item: Item, add: str) -> Fold:
             if count == 0:
                 return Step("copy", (ZERO,))
             return Nested(lane(index, count))
-        # Entries 64 to 95 fold width 32, 96 to 111 width 16, and so on to entry 126.
-        first, width, source = LANES, LANES // 2, 0
-        while index >= first + width:
-            source, first, width = first, first + width, width // 2
-        lower = source + index - first
-        return Step(add, (Entry(lower), Entry(lower + width)))
+        return _lane_fold(index - LANES, lambda number: number, LANES, add)
 
     return Fold(2 * LANES - 1, at)
+
+
+def _lane_fold(index: int, lane: Callable[[int], int], first: int, add: str) -> Step:
+    """Addition ``index`` of the 63 that fold the lanes.
+
+    Args:
+        index: 0 to 31 fold width 32, 32 to 47 width 16, and so on to 62.
+        lane: entry of a lane's sum, by its number.
+        first: entry of addition 0.
+        add: the primitive.
+    """
+    if index < LANES // 2:
+        return Step(add, (Entry(lane(index)), Entry(lane(index + LANES // 2))))
+    source, start, width = 0, LANES // 2, LANES // 4
+    while index >= start + width:
+        source, start, width = start, start + width, width // 2
+    lower = first + source + index - start
+    return Step(add, (Entry(lower), Entry(lower + width)))
+
+
+def _flat_row_sum(length: int, item: Item, add: str) -> Fold:
+    """The row sum of few folds in one fold, lane after lane, so that it nests less deep."""
+    rows, longer = divmod(length, LANES)
+    long, short = 2 * (rows + 1), max(2 * rows, 1)
+
+    def end(lane: int) -> int:
+        """The entry after a lane's sum."""
+        return long * min(lane + 1, longer) + short * max(lane + 1 - longer, 0)
+
+    def at(index: int) -> Step | Nested:
+        if index >= end(LANES - 1):
+            first = end(LANES - 1)
+            return _lane_fold(index - first, lambda number: end(number) - 1, first, add)
+        if index < long * longer:
+            lane, place = divmod(index, long)
+        else:
+            lane, place = divmod(index - long * longer, short)
+            lane += longer
+        if lane >= length:
+            return Step("copy", (ZERO,))
+        number, adds = divmod(place, 2)
+        if not adds:
+            return Nested(as_fold(item(lane + LANES * number)))
+        return Step(add, (Entry(index - 2) if number else ZERO, Entry(index - 1)))
+
+    return Fold(end(LANES - 1) + LANES - 1, at)
 
 
 def column_sum(length: int, item: Callable[[int], Operand], add: str) -> Fold:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from identic.proofs import merkle
 from identic.protocol.errors import ProtocolError
-from identic.protocol.hashing import EMPTY_ROOT, leaf_hash
+from identic.protocol.hashing import EMPTY_ROOT, leaf_hash, path_length
 
 LARGEST = 130
 LEAVES = [leaf_hash(bytes([i])) for i in range(LARGEST)]
@@ -81,20 +81,20 @@ def test_com_7__a_path_fits_one_leaf_at_one_place_in_one_size() -> None:
         root = merkle.root(LEAVES[:size])
         for index in range(size):
             path = merkle.path(LEAVES[:size], index)
-            assert merkle.path_length(index, size) == len(path)
+            assert path_length(index, size) == len(path)
             assert merkle.root_from_path(LEAVES[index + 1], index, size, path) != root
             for at in range(len(path)):
                 wrong = (*path[:at], LEAVES[40], *path[at + 1 :])
                 assert merkle.root_from_path(LEAVES[index], index, size, wrong) != root
             for other in range(size):
-                if other != index and len(path) == merkle.path_length(other, size):
+                if other != index and len(path) == path_length(other, size):
                     assert merkle.root_from_path(LEAVES[index], other, size, path) != root
 
 
 @given(index=st.integers(-3, 40), size=st.integers(0, 40), length=st.integers(0, 8))
 def test_com_7__a_path_of_another_length_is_refused(index: int, size: int, length: int) -> None:
     path = LEAVES[:length]
-    if 0 <= index < size and length == merkle.path_length(index, size):
+    if 0 <= index < size and length == path_length(index, size):
         merkle.root_from_path(LEAVES[0], index, size, path)
         return
     with pytest.raises(ProtocolError) as refused:

@@ -139,6 +139,13 @@ def test_num_12__row_sum_in_lanes(length: int) -> None:
     assert value(fold, row) == lanes(row)
 
 
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 127, 130, 959, 960, 961, 1100])
+def test_num_12__a_row_of_folds_is_summed_alike(length: int) -> None:
+    row = vector(length, length)
+    fold = row_sum(length, lambda i: single("copy", Element(0, i)), "add.float32")
+    assert value(fold, row) == lanes(row)
+
+
 def test_num_12__a_row_of_one_negative_zero_is_plus_zero() -> None:
     assert value(row_sum(1, lambda i: Element(0, i), "add.float32"), [NEGATIVE_ZERO]) == 0
 
