@@ -18,7 +18,7 @@ Spec: docs/spec/dispute.md (DSP-20).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from identic.protocol.dispute.moves import WIDTH
@@ -192,14 +192,27 @@ def course(
 
 def worst(terms: JobTerms, plan: StepPlan, *, width: int = WIDTH) -> Worst:
     """The most that a dispute about a job can take, whatever is wrong and whoever lies."""
-    interval = min(terms.cadence, terms.steps)
-    above = _sum(_tree("run", terms.marks, 0, width))
-    between = _sum([_digests("interval", interval)] if interval > 1 else [])
-    before = _longest_path(terms.marks, width)
+    return over_run(terms, below_run(plan, width=width), width=width)
+
+
+def over_run(terms: JobTerms, below: Worst, *, width: int = WIDTH) -> Worst:
+    """The most of a dispute about a run, from that about one of its steps."""
+    run = _sum(_tree("run", terms.marks, 0, width))
+    # A load of a state may need its mark's leaf besides.
+    run |= Most(evidence=_of_leaf(_longest_path(terms.marks, width)))
+    steps = min(terms.cadence, terms.steps)
+    interval = _sum([_digests("interval", steps)] if steps > 1 else [])
+    levels = {"run": run, "interval": interval, **below.levels}
+    total = run + interval + below.total
+    return Worst(levels, replace(total, evidence=below.total.evidence + run.evidence))
+
+
+def below_run(plan: StepPlan, *, width: int = WIDTH) -> Worst:
+    """The most of a dispute about one step of a plan, the marks left aside."""
     state = _sum(_tree("state", 1 + len(plan.outputs), 0, width))
     state |= Most(evidence=_EVIDENCE_BYTES + _of_leaf(_longest_path(plan.values, width, 1)))
-    levels = {"run": above, "interval": between, "state": state}
     total = _sum(_tree("step", plan.values, plan.values, width, besides=1)) + state
+    levels = {"state": state}
     block = whole(plan.values, width, besides=1).block
     # Rounds of the step level depend on the block only, those below on the call only.
     places = {(value // block, _planned_call(plan, value)): value for value in range(plan.values)}
@@ -213,10 +226,9 @@ def worst(terms: JobTerms, plan: StepPlan, *, width: int = WIDTH) -> Worst:
             below = known[call]
         levels = _merged(levels, {"step": step, **below})
         total |= sum(below.values(), step)
-    loads = [_of_load(plan, value, before) for value in range(len(plan.loads))]
+    loads = [_of_load(plan, value, None) for value in range(len(plan.loads))]
     levels["step"] |= Most(evidence=max(loads, default=0))
-    total |= levels["step"]
-    return Worst(levels, above + between + total)
+    return Worst(levels, total | levels["step"])
 
 
 def _planned_call(plan: StepPlan, value: int) -> Call | None:
