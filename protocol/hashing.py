@@ -37,6 +37,7 @@ class Domain(StrEnum):
     LOG = "identic/1/log"
     VERDICT = "identic/1/verdict"
     WORK = "identic/1/work"
+    DISPUTE = "identic/1/dispute"
     TRANSCRIPT = "identic/1/transcript"
     RECEIPT = "identic/1/receipt"
     BLOB = "identic/1/blob"
