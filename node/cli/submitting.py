@@ -187,6 +187,7 @@ class Wishes:
         reward: of the solver and of each verifier, in credits.
         move_s: clock of a dispute's move.
         rerun_s: clock of a move that needs re-execution, and longest silence of a solver.
+        budget_s: each side's reserve for a whole dispute.
         window_s: time for challenges after the last verdict.
     """
 
@@ -197,6 +198,7 @@ class Wishes:
     move_s: float = 60.0
     rerun_s: float | None = None
     window_s: float = 60.0
+    budget_s: float | None = None
 
 
 def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
@@ -211,8 +213,11 @@ def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
     checkpoint = wishes.checkpoint or max(1, marks // STORED_STATES)
     again = prepared.seconds * (checkpoint * cadence + 2) * RERUN_FACTOR
     needed = rerun_ms(prepared.plan, job.steps, checkpoint * cadence) / 1000 + LEAST_RERUN_S
-    rerun_s = wishes.rerun_s if wishes.rerun_s is not None else max(needed, again)
-    clocks = Clocks(*(Millis(round(s * 1000)) for s in (wishes.move_s, rerun_s, wishes.window_s)))
+    once = max(needed, again)
+    rerun_s = wishes.rerun_s if wishes.rerun_s is not None else once
+    budget_s = wishes.budget_s if wishes.budget_s is not None else once
+    seconds = (wishes.move_s, rerun_s, wishes.window_s, budget_s)
+    clocks = Clocks(*(Millis(round(s * 1000)) for s in seconds))
     conditions = Conditions(
         steps=job.steps,
         prices=_prices(prepared, wishes.reward),
@@ -273,6 +278,10 @@ def submit(
     window: Annotated[
         float, typer.Option("--window", metavar="SECONDS", help="For challenges, at the end.")
     ] = 60.0,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", metavar="SECONDS", help="Each side's reserve for a dispute."),
+    ] = None,
     config: ConfigOption = None,
     coordinator: CoordinatorOption = None,
     card: CardOption = None,
@@ -283,11 +292,11 @@ def submit(
     The escrow, the solver's reward and the verifiers' together, is taken from this client's
     balance; prices and clocks follow from the job's size unless given.
     """
-    if min(move_clock, window, rerun_clock or window) <= 0:
+    if min(move_clock, window, *(s for s in (rerun_clock, budget) if s is not None)) <= 0:
         raise Usage("a clock of no time", remedy="give seconds above 0")
     asker, output = client(config, coordinator, card, identity), current()
     prepared = prepare(target, steps, output)
-    wishes = Wishes(verifiers, cadence, checkpoint, reward, move_clock, rerun_clock, window)
+    wishes = Wishes(verifiers, cadence, checkpoint, reward, move_clock, rerun_clock, window, budget)
     terms = terms_of(prepared, asker, wishes)
     output.say(f"needs      {needs(prepared, terms.prices, verifiers)}")
     job = asker.run(lambda remote: post(remote, asker, prepared, terms, output))

@@ -53,6 +53,8 @@ def open_case(terms: JobTerms, plan: StepPlan, opened: DisputeOpened, at: Millis
         opened.defender_head,
         opened.challenger_head,
         at,
+        opened.step_ms,
+        opened.load,
     )
     started = arbiter.start(Setup(terms, plan, opening))
     return Case(opened.dispute, opened.job, opened, started.dispute)

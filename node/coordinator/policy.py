@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from identic.protocol.dispute.clocks import weight
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.job.terms import JobTerms
 from identic.protocol.ops.base import Call
@@ -22,6 +23,8 @@ OPERATIONS_PER_MS = 10_000_000
 """Weighted operations of a slow machine in a millisecond."""
 BYTES_PER_MS = 1_000_000
 """Bytes that operators of a slow machine move in a millisecond."""
+HASHED_PER_MS = 200_000
+"""Bytes that a slow machine hashes in a millisecond."""
 UPLOADED_PER_MS = 10_000
 """Bytes that a party with a slow connection hands in in a millisecond."""
 VALUES_SQUARED_PER_MS = 10_000
@@ -64,9 +67,14 @@ class Policy:
             self._check_clocks(terms, program)
 
     def _check_clocks(self, terms: JobTerms, program: Program) -> None:
-        needed = rerun_ms(unroll(program), terms.steps, terms.cadence * terms.checkpoint)
-        clocks = (("move", terms.clocks.move_ms, 0), ("rerun", terms.clocks.rerun_ms, needed))
-        for name, given, least in clocks:
+        plan, clocks = unroll(program), terms.clocks
+        needed = rerun_ms(plan, terms.steps, terms.cadence * terms.checkpoint)
+        for name, given, least in (
+            ("move", clocks.move_ms, move_ms(plan)),
+            ("rerun", clocks.rerun_ms, needed),
+            # Who is started again in a dispute executes all of it once more, on its reserve.
+            ("budget", clocks.budget_ms, needed),
+        ):
             # JOB-22: clocks leave an honest party the time for its moves and marks.
             if given < self.shortest_ms + least:
                 raise ProtocolError(
@@ -75,6 +83,12 @@ class Policy:
                     got=f"a {name} clock of {given} ms",
                     want=f"at least {self.shortest_ms + least} ms",
                 )
+
+
+def move_ms(plan: StepPlan) -> int:
+    """Time that a slow machine needs to open what it has in memory, in ms."""
+    operands = (sum(kind.nbytes for kind in planned.call.inputs) for planned in plan.calls)
+    return max(operands, default=0) // HASHED_PER_MS
 
 
 def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
@@ -87,7 +101,7 @@ def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
     """
     whole = cost(plan)
     step = whole.flops // OPERATIONS_PER_MS + whole.bytes // BYTES_PER_MS
-    longest = max((_entries(planned.call) for planned in plan.calls), default=0)
+    longest = max((_entries(call) for call in {planned.call for planned in plan.calls}), default=0)
     # Preparing a step takes a time that may grow with the square of its values.
     prepared = plan.values**2 // VALUES_SQUARED_PER_MS
     # The last state and the model are handed in within one silence.
@@ -97,7 +111,6 @@ def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
 
 
 def _entries(call: Call) -> int:
-    """About how many primitive steps make one element of a result."""
-    if call.op.name == "add_rows":
-        return call.inputs[1].elements
-    return call.op.cost(call).flops // max(1, call.output.elements)
+    """About how many primitive steps make the last element of a result."""
+    elements = call.output.elements
+    return weight(call.op.fold(call, elements - 1)) if elements else 0

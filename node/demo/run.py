@@ -47,7 +47,7 @@ MODULE: Final = "blocks.2.mlp"
 FLIP: Final = 1 << 23
 """The lowest bit of the exponent: the wrong partial sum is twice or half the right one."""
 
-WISHES: Final = Wishes(verifiers=2, move_s=60.0, rerun_s=180.0, window_s=4.0)
+WISHES: Final = Wishes(verifiers=2, move_s=60.0, rerun_s=180.0, window_s=4.0, budget_s=180.0)
 
 MEMBERS: Final = (
     Member("coordinator", "coordinator"),

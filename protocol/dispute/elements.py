@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from identic.protocol.dispute.clocks import LONG, weight
 from identic.protocol.dispute.level import Level
 from identic.protocol.dispute.moves import Chunk, Entries, Pair, Side
 from identic.protocol.dispute.questions import Agreed, Question, StepQuestion, Where
@@ -160,6 +161,11 @@ class FoldLevel(Level[Entries]):
     def subject(self) -> int:
         """The element, or the entry that is itself a fold."""
         return self.at.path[-1] if self.at.path else self.at.element
+
+    def again(self, setup: Setup) -> int | None:
+        """No step, but a long fold takes as long as one."""
+        del setup
+        return 0 if weight(self.fold) > LONG else None
 
     def count(self, setup: Setup) -> int:
         """Entries of the fold."""

@@ -31,9 +31,6 @@ class Level(ABC, Generic[M]):
     name: ClassVar[str]
     """Word for screens and transcripts."""
 
-    rerun: ClassVar[bool] = True
-    """Whether a move may need re-execution, and so gets the longer clock."""
-
     @property
     @abstractmethod
     def kind(self) -> type[M]:
@@ -58,6 +55,11 @@ class Level(ABC, Generic[M]):
     def block(self) -> int:
         """Children that one item of this round stands for."""
         return 1
+
+    def again(self, setup: Setup) -> int | None:
+        """Steps that a side has to execute again for its move; ``None`` if it has it at hand."""
+        del setup
+        return None
 
     @abstractmethod
     def count(self, setup: Setup) -> int:

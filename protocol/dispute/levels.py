@@ -23,6 +23,7 @@ from identic.protocol.commitments import (
     state_root_of,
     trace_leaf,
 )
+from identic.protocol.dispute.clocks import steps_from_stored
 from identic.protocol.dispute.elements import ChunkLevel
 from identic.protocol.dispute.level import Level, Tree, given
 from identic.protocol.dispute.moves import Children, Pair, Side
@@ -50,7 +51,6 @@ class RunLevel(Tree):
     """The marks of the run."""
 
     name: ClassVar[str] = "run"
-    rerun: ClassVar[bool] = False
 
     agreed: Agreed
 
@@ -114,6 +114,10 @@ class IntervalLevel(Level[Children]):
         """The mark that ends the interval."""
         return self.mark
 
+    def again(self, setup: Setup) -> int:
+        """From the stored state before it to its end."""
+        return steps_from_stored(setup.terms, self.start) + self.steps
+
     def count(self, setup: Setup) -> int:
         """One state a step."""
         del setup
@@ -164,6 +168,10 @@ class StepLevel(Tree):
         """No root of the values was claimed before; the last item binds the move."""
         del setup, root
         return None
+
+    def again(self, setup: Setup) -> int | None:
+        """In the first round up to the step, and the step itself; its digests are then at hand."""
+        return steps_from_stored(setup.terms, self.step) + 1 if self.top else None
 
     def count(self, setup: Setup) -> int:
         """The blocks, and in the first round the new state."""
@@ -275,6 +283,11 @@ class OutputLevel(Tree):
     def subject(self) -> int:
         """The plan value."""
         return self.value
+
+    def again(self, setup: Setup) -> int | None:
+        """In the first round the step, for the bytes of the value and its operands."""
+        del setup
+        return 1 if self.top else None
 
     def leaf(self, setup: Setup, index: int, payload: Digest) -> Digest:
         """The payload is the chunk's leaf hash."""

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from identic.protocol.dispute.clocks import Clock, allowance_ms, first_clock
 from identic.protocol.dispute.level import Level
 from identic.protocol.dispute.levels import run_level
 from identic.protocol.dispute.moves import (
@@ -73,10 +74,10 @@ Event = MoveMade | TimeCalled | Judged
 
 @dataclass(frozen=True)
 class AwaitMoves:
-    """Ask these sides to move, and set the clock."""
+    """Ask these sides to move, and set their clocks."""
 
     sides: tuple[Side, ...]
-    deadline: Millis
+    deadlines: Pair[Millis]
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ def open_dispute(setup: Setup) -> Outcome:
         IllegalMove: the claims cannot be disputed (DSP-2).
     """
     setup.check()
-    at = setup.opening.at
-    blank = Dispute(setup, Phase.AWAIT_BOTH, None, None, None, (), at, at, None)
+    at, clock = setup.opening.at, first_clock(setup)
+    blank = Dispute(setup, Phase.AWAIT_BOTH, None, None, None, (), clock, at, None)
     return _go_to(blank, run_level(setup), at)
 
 
@@ -133,11 +134,11 @@ def step(state: Dispute, event: Event) -> Outcome:
 
 def on_first_move(state: Dispute, event: MoveMade) -> Outcome:
     """Keep the first move of a round and wait for the other side."""
-    _in_time(state, event)
+    clock = _charged(state, event)
     _check_move(state, event)
     waits = Phase.AWAIT_DEFENDER if event.side is Side.CHALLENGER else Phase.AWAIT_CHALLENGER
-    after = replace(state, phase=waits, pending=event.move, now=event.at)
-    return after, (AwaitMoves(after.due, state.deadline),)
+    after = replace(state, phase=waits, pending=event.move, clock=clock, now=event.at)
+    return after, (_await(after),)
 
 
 def on_second_move(state: Dispute, event: MoveMade) -> Outcome:
@@ -145,7 +146,7 @@ def on_second_move(state: Dispute, event: MoveMade) -> Outcome:
     # DSP-4: a side moves once a round.
     if event.side not in state.due:
         raise IllegalMove("DSP-4", got=f"another move by {event.side.name}", want=state.phase)
-    _in_time(state, event)
+    clock = _charged(state, event)
     level = _check_move(state, event)
     pending: Any = state.pending
     ours, theirs = (
@@ -167,12 +168,12 @@ def on_second_move(state: Dispute, event: MoveMade) -> Outcome:
         moved_first=event.side.other,
     )
     below = level.descend(state.setup, moves, index)
-    return _go_to(replace(state, rounds=(*state.rounds, line)), below, event.at)
+    return _go_to(replace(state, rounds=(*state.rounds, line), clock=clock), below, event.at)
 
 
 def on_evidence(state: Dispute, event: MoveMade) -> Outcome:
     """Hand evidence to the referee."""
-    _in_time(state, event)
+    clock = _charged(state, event)
     question = _question(state)
     # DSP-5: a move is of the kind that the level asks for, with as many items.
     if not isinstance(event.move, Evidence):
@@ -181,14 +182,17 @@ def on_evidence(state: Dispute, event: MoveMade) -> Outcome:
     # REF-1: evidence is at most 64 KiB.
     if size > MAX_EVIDENCE_BYTES:
         raise IllegalMove("REF-1", got=f"{size} bytes", want=f"at most {MAX_EVIDENCE_BYTES}")
-    after = replace(state, phase=Phase.JUDGING, now=event.at)
+    after = replace(state, phase=Phase.JUDGING, clock=clock, now=event.at)
     return after, (Judge(question, event.move),)
 
 
-def _in_time(state: Dispute, event: MoveMade) -> None:
-    # DSP-9: a move arrives by the deadline of its round.
-    if event.at > state.deadline:
-        raise IllegalMove("DSP-9", got=f"a move at {event.at}", want=f"by {state.deadline}")
+def _charged(state: Dispute, event: MoveMade) -> Clock:
+    """The clock with the mover's time taken from its reserve."""
+    deadline = state.clock.deadline(event.side)
+    # DSP-9: a move arrives by its side's deadline.
+    if event.at > deadline:
+        raise IllegalMove("DSP-9", got=f"a move at {event.at}", want=f"by {deadline}")
+    return state.clock.charged(event.side, event.at)
 
 
 def _check_move(state: Dispute, event: MoveMade) -> Level[Any]:
@@ -221,20 +225,24 @@ def _question(state: Dispute) -> Question:
 
 def _go_to(state: Dispute, below: Level[Any] | Question, at: Millis) -> Outcome:
     """Put the dispute on a level or before a question."""
-    clocks = state.setup.terms.clocks
+    setup = state.setup
+    # DSP-10: what a round allows follows from what its level asks for.
+    again = below.again(setup) if isinstance(below, Level) else None
+    clock = state.clock.round(at, allowance_ms(setup, again))
+    after = replace(state, pending=None, now=at, clock=clock)
     if isinstance(below, Level):
-        # DSP-10: a round lasts as long as its level needs.
-        deadline = Millis(at + (clocks.rerun_ms if below.rerun else clocks.move_ms))
-        after = replace(
-            state, phase=Phase.AWAIT_BOTH, level=below, pending=None, now=at, deadline=deadline
-        )
-        return after, (AwaitMoves(after.due, deadline),)
-    deadline = Millis(at + clocks.rerun_ms)
-    after = replace(state, level=None, pending=None, question=below, now=at, deadline=deadline)
+        after = replace(after, phase=Phase.AWAIT_BOTH, level=below)
+        return after, (_await(after),)
+    after = replace(after, level=None, question=below)
     if below.immediate:
         return replace(after, phase=Phase.JUDGING), (Judge(below, NO_EVIDENCE),)
     after = replace(after, phase=Phase.AWAIT_EVIDENCE)
-    return after, (AwaitMoves(after.due, deadline),)
+    return after, (_await(after),)
+
+
+def _await(state: Dispute) -> AwaitMoves:
+    ours, theirs = (state.clock.deadline(side) for side in (Side.DEFENDER, Side.CHALLENGER))
+    return AwaitMoves(state.due, Pair(ours, theirs))
 
 
 # ---- endings --------------------------------------------------------------------------------
@@ -271,7 +279,7 @@ def on_judged(state: Dispute, event: Judged) -> Outcome:
 
 def on_time(state: Dispute, event: TimeCalled) -> Outcome:
     """Rule against the side that is late; if both are, nobody can tell."""
-    # DSP-12: time is called after the deadline, by anyone, however late.
+    # DSP-12: time is called after the deadlines of all that have not moved, however late.
     if event.at <= state.deadline:
         raise IllegalMove("DSP-12", got=f"time called at {event.at}", want=f"> {state.deadline}")
     node = state.level or _question(state)

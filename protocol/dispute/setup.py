@@ -14,6 +14,9 @@ from identic.protocol.ids import Count, Digest, JobId, Millis, PartyId, StepInde
 from identic.protocol.job.terms import JobTerms, job_id
 from identic.protocol.program.plan import StepPlan
 
+MAX_LOAD = 1 << 16
+"""Most games at once that clocks take into account."""
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -29,6 +32,10 @@ class Opening:
     challenger_head: RunHead
     at: Millis
     """Unix time from which the first clocks run."""
+    step_ms: Millis
+    """Time that the solver took for a step, by its commitments up to the opening."""
+    load: Count
+    """How many games a side may have to play at once, 1 to 65,536."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,9 @@ class Setup:
             )
         if ours.root == theirs.root:
             raise IllegalMove("DSP-2", got="equal claims", want="claims that differ")
+        # DSP-10: a side has at least this game to play.
+        if not 1 <= self.opening.load <= MAX_LOAD:
+            raise IllegalMove("DSP-10", got=f"{self.opening.load} games", want=f"1 to {MAX_LOAD}")
 
     @property
     def roots(self) -> Pair[Digest]:

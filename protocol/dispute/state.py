@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from identic.protocol.dispute.clocks import Clock
 from identic.protocol.dispute.level import Level
 from identic.protocol.dispute.moves import Move, Side
 from identic.protocol.dispute.questions import Question
@@ -136,8 +137,8 @@ class Dispute:
     pending: Move | None
     """The move of the side that has moved in this round."""
     rounds: tuple[Round, ...]
-    deadline: Millis
-    """Unix time after which the sides that are due are late."""
+    clock: Clock
+    """Of the round; each side has its own deadline."""
     now: Millis
     """Unix time of the last event."""
     ruling: Ruling | None
@@ -146,6 +147,11 @@ class Dispute:
     def turn(self) -> Count:
         """Number of rounds completed; every move names it."""
         return Count(len(self.rounds))
+
+    @property
+    def deadline(self) -> Millis:
+        """Unix time after which every side that is due is late, and time can be called."""
+        return Millis(max(self.clock.deadline(side) for side in self.due or Side))
 
     @property
     def due(self) -> tuple[Side, ...]:

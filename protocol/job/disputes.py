@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from identic.protocol.errors import Code, IllegalMove, ProtocolError
-from identic.protocol.ids import Millis, PartyId
+from identic.protocol.ids import Count, Millis, PartyId
 from identic.protocol.job.checks import await_next, check_attempt, reopen
 from identic.protocol.job.entries import DisputeOpened, Loser, Ruled, Verdicts
 from identic.protocol.job.messages import Challenge, DisputeId, next_dispute_id
@@ -70,6 +70,8 @@ def opening(job: Job) -> DisputeOpened:
         dispute.challenger,
         job.head_at(dispute.head.marks),
         dispute.head,
+        job.step_ms,
+        Count(1),
     )
 
 

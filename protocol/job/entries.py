@@ -67,6 +67,10 @@ class DisputeOpened:
     defender_head: RunHead
     """The solver's run log, cut to as many marks as the challenger claims."""
     challenger_head: RunHead
+    step_ms: Millis
+    """Time that the solver took for a step, by its commitments so far."""
+    load: Count
+    """How many games a side may have to play at once."""
 
 
 class Verdicts(IntEnum):

@@ -130,6 +130,8 @@ class Job:
     """When what is awaited is late, or the window closes; nothing during a dispute."""
     solver: PartyId | None = None
     accepted_at: Millis = NEVER
+    committed_at: Millis = NEVER
+    """When the last marks were committed to."""
     trained_ms: Millis = NEVER
     """Time from acceptance to the finished run."""
     verifiers: tuple[Seat, ...] = ()
@@ -161,6 +163,12 @@ class Job:
             for mark, record in enumerate(self.marks[:marks])
         ]
         return RunHead(self.id, Count(marks), fold(leaves))
+
+    @property
+    def step_ms(self) -> Millis:
+        """Time that the solver took for a step, rounded up; 0 before the first commitment."""
+        steps = int(self.marks[-1].step)
+        return Millis(-(-(self.committed_at - self.accepted_at) // steps) if steps else 0)
 
     def seat(self, party: PartyId | None) -> Seat | None:
         """The seat of a verifier, if it has one."""

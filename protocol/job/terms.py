@@ -53,6 +53,8 @@ class Clocks:
     """Allowance for whatever needs re-execution; also the longest silence of a solver."""
     window_ms: Millis
     """Time between the last verdict and settlement, for challenges."""
+    budget_ms: Millis
+    """Each side's reserve for a whole dispute, beyond the allowances of its rounds."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def check_terms(terms: JobTerms) -> None:
         ("move_ms", terms.clocks.move_ms, 1, MAX_CLOCK_MS),
         ("rerun_ms", terms.clocks.rerun_ms, 1, MAX_CLOCK_MS),
         ("window_ms", terms.clocks.window_ms, 1, MAX_CLOCK_MS),
+        ("budget_ms", terms.clocks.budget_ms, 1, MAX_CLOCK_MS),
     ]
     for name, value, least, most in limits:
         # JOB-1: every number of the terms lies within its limits.

@@ -70,7 +70,7 @@ def on_commit(job: Job, event: Event, said: Commit) -> Outcome:
             )
         frontier = frontier.append(run_leaf(len(records), mark.step, mark.state_root))
         records.append(MarkRecord(mark.step, mark.state_root, mark.loss))
-    grown = replace(job, marks=tuple(records), frontier=frontier)
+    grown = replace(job, marks=tuple(records), frontier=frontier, committed_at=event.at)
     _check_head(grown, said.head)
     return await_next(grown, Awaiting.MARKS, event.at), ()
 

@@ -43,7 +43,7 @@ from tests.helpers.execution import MemoryExecution
 DEFENDER = PartyId(sha256(b"defender"))
 CHALLENGER = PartyId(sha256(b"challenger"))
 
-MOVE_MS, RERUN_MS = 1_000, 30_000
+MOVE_MS, RERUN_MS, BUDGET_MS = 1_000, 30_000, 20_000
 
 Strategy = Callable[[Dispute, Side], Move | None]
 
@@ -74,7 +74,7 @@ def terms_of(
         kernel_set=Count(1),
         verifiers=Count(1),
         prices=Prices(Credits(5), Credits(2), Credits(10), Credits(4), Credits(3)),
-        clocks=Clocks(Millis(MOVE_MS), Millis(RERUN_MS), Millis(60_000)),
+        clocks=Clocks(Millis(MOVE_MS), Millis(RERUN_MS), Millis(60_000), Millis(BUDGET_MS)),
         nonce=Digest(bytes(32)),
     )
     idle = replace(terms, steps=Count(0))
@@ -89,13 +89,24 @@ def setup_between(
     challenger: list[Digest],
     *,
     width: int = WIDTH,
+    step_ms: int = 0,
+    load: int = 1,
 ) -> Setup:
     """A dispute about two lists of state roots at the marks."""
     heads = [
         RunHead(job_id(terms), Count(len(states)), run_root(states, terms.cadence, terms.steps))
         for states in (defender, challenger)
     ]
-    opening = Opening(sha256(b"dispute"), DEFENDER, CHALLENGER, heads[0], heads[1], Millis(1_000))
+    opening = Opening(
+        sha256(b"dispute"),
+        DEFENDER,
+        CHALLENGER,
+        heads[0],
+        heads[1],
+        Millis(1_000),
+        Millis(step_ms),
+        Count(load),
+    )
     return Setup(terms, plan, opening, width)
 
 

@@ -65,6 +65,8 @@ def opened(run: Run, defender: list[Digest], challenger: list[Digest], tag: byte
         defender_head=head_of(run, defender),
         challenger_head=head_of(run, challenger),
         at=Millis(1_700_000_000_000),
+        step_ms=Millis(5),
+        load=Count(1),
     )
     return Played(run, arbiter.start(Setup(run.terms, run.plan, opening)).dispute)
 

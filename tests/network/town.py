@@ -41,7 +41,7 @@ from tests.helpers.programs import mlp, mlp_data, mlp_state
 
 T = TypeVar("T")
 
-CLOCKS = Clocks(Millis(120_000), Millis(240_000), Millis(400))
+CLOCKS = Clocks(Millis(120_000), Millis(240_000), Millis(400), Millis(240_000))
 """Nobody is late, however slow the machine; and nobody waits long for the end of a window."""
 
 PRICES = Prices(

@@ -15,7 +15,8 @@ from identic.node.execution.loaded import load_job, load_state
 from identic.node.identity import Identity
 from identic.node.submission import pack
 from identic.protocol.errors import ProtocolError
-from identic.protocol.job.terms import MAX_CADENCE
+from identic.protocol.ids import Millis
+from identic.protocol.job.terms import MAX_CADENCE, Clocks
 from tests.lint.tree import ROOT
 from tests.node.cli.conftest import Command
 
@@ -122,17 +123,17 @@ def test_defaults_sign_and_store_enough_and_not_too_much(prepared: Prepared, who
     assert terms.marks - 1 <= 2048
     assert 5 <= (terms.marks - 1) // terms.checkpoint <= 20
     assert terms.escrow == 3 * terms.prices.solver_reward
-    assert terms.clocks.rerun_ms >= terms.clocks.move_ms
+    assert terms.clocks.budget_ms == terms.clocks.rerun_ms >= terms.clocks.move_ms
 
 
 def test_wishes_are_followed(prepared: Prepared, who: Client) -> None:
-    wishes = Wishes(3, 7, 11, 2.5, 1.0, 2.0, 3.0)
+    wishes = Wishes(3, 7, 11, 2.5, 1.0, 2.0, 3.0, 4.0)
     terms = terms_of(prepared, who, wishes)
     assert (terms.verifiers, terms.cadence, terms.checkpoint) == (3, 7, 11)
     assert terms.prices.solver_reward == 2_500_000
     assert terms.prices.solver_bond == 5 * terms.prices.solver_reward
     clocks = terms.clocks
-    assert (clocks.move_ms, clocks.rerun_ms, clocks.window_ms) == (1000, 2000, 3000)
+    assert clocks == Clocks(Millis(1000), Millis(2000), Millis(3000), Millis(4000))
 
 
 def test_equal_jobs_posted_twice_are_two_jobs(prepared: Prepared, who: Client) -> None:

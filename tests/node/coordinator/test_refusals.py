@@ -74,6 +74,7 @@ def test_job_22__a_posting_without_its_blobs_is_refused(village: Village, missin
 POLICIES = {
     "a move clock of 1000 ms": Policy(shortest_ms=1_001),
     "a rerun clock of 10000 ms": Policy(shortest_ms=999),
+    "a budget clock of 9500 ms": Policy(shortest_ms=900),
     "to check": Policy(memory_bytes=1_000),
 }
 

@@ -66,7 +66,7 @@ START = 1_700_000_000_000
 NAMES = ("coordinator", "submitter", "solver", "anna", "bert", "watcher", "second")
 KEYS = {name: SigningKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
 PRICES = Prices(Credits(100), Credits(40), Credits(400), Credits(200), Credits(50))
-CLOCKS = Clocks(Millis(1_000), Millis(10_000), Millis(5_000))
+CLOCKS = Clocks(Millis(1_000), Millis(10_000), Millis(5_000), Millis(9_500))
 LIE = ForcedError(StepIndex(3), Count(0), Count(1), (Count(3),), Unsigned(1 << 22))
 """Where the false run goes wrong; the value is filled in from the plan."""
 

@@ -128,6 +128,8 @@ def disputed(kept: Kept, runs: dict[Side, OwnRun], players: dict[Side, Rerun]) -
         heads[Side.DEFENDER],
         heads[Side.CHALLENGER],
         Millis(1_000),
+        Millis(1),
+        Count(1),
     )
     dispute = arbiter.start(Setup(terms, plan, opening)).dispute
     while dispute.ruling is None:

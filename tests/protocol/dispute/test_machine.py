@@ -31,8 +31,6 @@ from identic.protocol.job.entries import Verdicts
 from tests.helpers.counter_trace import counter_data, counter_plan, counter_state
 from tests.helpers.execution import Lie, MemoryExecution
 from tests.helpers.game import (
-    MOVE_MS,
-    RERUN_MS,
     Game,
     Strategy,
     honest,
@@ -237,22 +235,6 @@ def test_dsp_9__a_move_after_the_deadline_is_refused(turn: int) -> None:
         move = of(state, side)
         refuses(state, MoveMade(Millis(state.deadline + 1), side, move), "DSP-9")
         step(state, MoveMade(state.deadline, side, move))
-
-
-def test_dsp_10__levels_that_need_re_execution_have_the_longer_clock() -> None:
-    for turn, name in enumerate(LEVELS):
-        state = at_round(turn)
-        assert state.deadline - state.now == (MOVE_MS if name == "run" else RERUN_MS)
-    state = at_round(len(LEVELS))
-    assert state.deadline - state.now == RERUN_MS
-
-
-def test_dsp_10__the_second_mover_has_the_same_deadline() -> None:
-    state = at_round(1)
-    after, _ = step(state, MoveMade(state.deadline, Side.DEFENDER, of(state, Side.DEFENDER)))
-    assert after.deadline == state.deadline
-    done, _ = step(after, MoveMade(after.now, Side.CHALLENGER, of(after, Side.CHALLENGER)))
-    assert done.deadline > after.deadline
 
 
 def test_dsp_11__folds_of_one_entry_are_entered_without_a_move() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from identic.protocol.errors import ProtocolError
-from identic.protocol.ids import Count, Digest, PartyId, StepIndex
+from identic.protocol.ids import Count, Digest, Millis, PartyId, StepIndex
 from identic.protocol.job.entries import (
     BeaconDrawn,
     DisputeOpened,
@@ -77,7 +77,15 @@ EXAMPLES: list[object] = [
     VerifiersAssigned(JOB, ONE, digest("log"), (ANNA, BERT)),
     BeaconDrawn(JOB, ONE, digest("log"), StepIndex(0)),
     DisputeOpened(
-        DisputeId(digest("d")), JOB, ONE, SOLVER, WATCHER, head_of(HONEST), head_of(FALSE)
+        DisputeId(digest("d")),
+        JOB,
+        ONE,
+        SOLVER,
+        WATCHER,
+        head_of(HONEST),
+        head_of(FALSE),
+        Millis(0),
+        ONE,
     ),
     Ruled(DisputeId(digest("d")), JOB, ONE, Verdicts.LATE, Loser.CHALLENGER, "R-1", digest("t")),
     Settled(JOB, ONE, digest("receipt")),

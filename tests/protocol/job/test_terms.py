@@ -27,6 +27,7 @@ BEYOND = [
     {"prices": replace(TERMS.prices, solver_bond=Credits(0))},
     {"prices": replace(TERMS.prices, solver_reward=Credits((1 << 48) + 1))},
     {"clocks": replace(TERMS.clocks, move_ms=Millis(0))},
+    {"clocks": replace(TERMS.clocks, budget_ms=Millis(0))},
 ]
 
 

@@ -67,7 +67,7 @@ START = 1_000_000
 FUNDS = 1_000
 
 PRICES = Prices(Credits(100), Credits(40), Credits(401), Credits(203), Credits(51))
-CLOCKS = Clocks(Millis(1_000), Millis(10_000), Millis(5_000))
+CLOCKS = Clocks(Millis(1_000), Millis(10_000), Millis(5_000), Millis(4_000))
 TERMS = JobTerms(
     version=Count(1),
     submitter=SUBMITTER,
