@@ -59,6 +59,53 @@ def set_rows(
 ) -> None: ...
 def scatter(out: _Array, x: _Array, index: _Array, src: _Array, axis: int) -> None: ...
 def scatter_add(out: _Array, x: _Array, index: _Array, src: _Array, axis: int) -> None: ...
+def conv(
+    out: _Array,
+    x: _Array,
+    w: _Array,
+    sizes: Sequence[int],
+    down: Sequence[int],
+    across: Sequence[int],
+    plain: bool = False,
+) -> None: ...
+def conv_dx(
+    out: _Array,
+    grad: _Array,
+    w: _Array,
+    sizes: Sequence[int],
+    down: Sequence[int],
+    across: Sequence[int],
+    plain: bool = False,
+) -> None: ...
+def conv_dw(
+    out: _Array,
+    grad: _Array,
+    x: _Array,
+    sizes: Sequence[int],
+    down: Sequence[int],
+    across: Sequence[int],
+    plain: bool = False,
+) -> None: ...
+def max_pool(
+    out: _Array, x: _Array, planes: int, down: Sequence[int], across: Sequence[int]
+) -> None: ...
+def max_pool_indices(
+    out: _Array, x: _Array, planes: int, down: Sequence[int], across: Sequence[int]
+) -> None: ...
+def max_pool_dx(
+    out: _Array,
+    grad: _Array,
+    indices: _Array,
+    planes: int,
+    down: Sequence[int],
+    across: Sequence[int],
+) -> None: ...
+def sum_pool(
+    out: _Array, x: _Array, planes: int, down: Sequence[int], across: Sequence[int]
+) -> None: ...
+def sum_pool_dx(
+    out: _Array, grad: _Array, planes: int, down: Sequence[int], across: Sequence[int]
+) -> None: ...
 def copy_strided(
     out: _Array,
     out_offset: int,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from identic.kernels import _native
+from identic.kernels import _native, windows
 from identic.kernels.arrays import NUMPY, Array, row_major
 from identic.kernels.chains import KINDS, Wanted, names
 from identic.kernels.draft import ALIAS, ARENA, LOAD, RESULT, Draft, Kernel, Slots, place_arena
@@ -253,6 +253,16 @@ def _matmul(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None
     draft.emit((a, b), target, bind)
 
 
+def _windowed(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
+    function = windows.native(call)
+    sources = [draft.packed(x).slot for x in inputs]
+
+    def bind(slots: Slots) -> Kernel:
+        return lambda: function(slots[target], *(slots[s] for s in sources))
+
+    draft.emit(sources, target, bind)
+
+
 def _concat(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     axis, at = call.integer("axis"), 0
     whole = Layout.dense(target, call.output.shape)
@@ -344,6 +354,7 @@ NATIVE: dict[str, Place] = {
     "cast": _cast,
     "sum_first": _sum_first,
     "matmul": _matmul,
+    **dict.fromkeys(windows.WINDOWED, _windowed),
     "concat": _concat,
     "reshape": _reshape,
     "full": _full,

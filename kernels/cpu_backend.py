@@ -16,6 +16,7 @@ import numpy as np
 from identic.kernels import _native
 from identic.kernels.arrays import Array, empty, part, row_major, words
 from identic.kernels.compiled import compile_step
+from identic.kernels.windows import WINDOWED, native
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
@@ -148,6 +149,15 @@ def _matmul(call: Call, inputs: Sequence[Array]) -> Array:
     a, a_strides = matmul_operand(inputs[0], batch)
     b, b_strides = matmul_operand(inputs[1], batch)
     _native.matmul(out, a, b, math.prod(batch), M, N, K, a_strides, b_strides)
+    return out
+
+
+# ---- convolutions and pools -----------------------------------------------------------------
+
+
+def _windowed(call: Call, inputs: Sequence[Array]) -> Array:
+    out = empty(call.output)
+    native(call)(out, *(row_major(x) for x in inputs))
     return out
 
 
@@ -322,6 +332,7 @@ KERNELS: dict[str, Kernel] = {
     "argsort": _sorted,
     "argtopk": _sorted,
     "matmul": _matmul,
+    **dict.fromkeys(WINDOWED, _windowed),
     "take_rows": _take_rows,
     "take_windows": _take_windows,
     "gather": _gather,

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from identic.kernels.arrays import Array, from_words, words
+from identic.kernels.conv import reference as conv
 from identic.kernels.elementwise import reference as elementwise
 from identic.kernels.index import reference as index
 from identic.kernels.layout import reference as layout
 from identic.kernels.matmul import reference as matmul
+from identic.kernels.pool import reference as pool
 from identic.kernels.random import reference as random
 from identic.kernels.reduce import reference as reduce
 from identic.kernels.scan import reference as scan
@@ -26,6 +28,8 @@ REFERENCE: dict[str, Reference] = {
     **scan.REFERENCE,
     **sort.REFERENCE,
     **matmul.REFERENCE,
+    **conv.REFERENCE,
+    **pool.REFERENCE,
     **index.REFERENCE,
     **scatter.REFERENCE,
     **layout.REFERENCE,

@@ -54,6 +54,18 @@ struct MatmulPath {
   void (*multiply_block)(const MatmulBlock& block);
 };
 
+/* ---- convolutions ------------------------------------------------------------------------------ */
+
+/* One panel of k steps: the element of line i at step q is from[line[i] + step[q]], +0 past the last line. */
+using PackOffsets = void (*)(float* to, const float* from, const int64_t* line, int64_t lines, const int64_t* step,
+                             int64_t k);
+
+struct ConvPath {
+  PackOffsets pack_left_steps;   /* neighbouring steps are often neighbours in memory, and ascend */
+  PackOffsets pack_right_steps;
+  PackOffsets pack_right_lines;  /* neighbouring lines are */
+};
+
 /* ---- elementwise -------------------------------------------------------------------------------- */
 
 /* n results in a row. Strides of operands are in elements: any; results lie next to each other. */
@@ -92,6 +104,7 @@ struct LayoutPath {
 struct Path {
   const char* name;
   MatmulPath matmul;
+  ConvPath conv;
   ElementwisePath elementwise;
   ReducePath reduce;
   LayoutPath layout;

@@ -6,6 +6,7 @@
  */
 
 #include "matmul/cpu_tile.h"
+#include "conv/cpu_pack.h"
 #include "functions/cpu_functions.h"
 #include "elementwise/cpu_rows.h"
 #include "reduce/cpu_rows.h"
@@ -13,5 +14,6 @@
 #include "random/cpu_philox.h"
 
 constexpr MatmulPath MATMUL = {TILE_ROWS, TILE_COLUMNS, pack_left, pack_right, multiply_block};
+constexpr ConvPath CONV = {pack_near_steps<TILE_ROWS>, pack_near_steps<TILE_COLUMNS>, pack_near_lines};
 constexpr ReducePath REDUCE = {sum_rows, sum_chunk, add_row, maximum_rows};
 constexpr LayoutPath LAYOUT = {transpose, uniform};

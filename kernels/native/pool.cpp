@@ -273,8 +273,8 @@ void reset_float_environment() {
 
 void* thread_buffer(int slot, uint64_t bytes) {
   struct Buffers {
-    void* memory[4] = {};
-    uint64_t size[4] = {};
+    void* memory[8] = {};
+    uint64_t size[8] = {};
     ~Buffers() {
       for (void* one : memory) std::free(one);
     }

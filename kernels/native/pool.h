@@ -48,7 +48,7 @@ FloatEnvironment float_environment();
 /* Puts every pool thread and the caller back to round-to-nearest with subnormals kept. */
 void reset_float_environment();
 
-/* A buffer of the calling thread, 64-byte aligned, kept between calls. slot: 0..3. Throws std::bad_alloc. */
+/* A buffer of the calling thread, 64-byte aligned, kept between calls. slot: 0..7. Throws std::bad_alloc. */
 void* thread_buffer(int slot, uint64_t bytes);
 
 }  // namespace identic

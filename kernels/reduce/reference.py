@@ -96,10 +96,10 @@ def _ranks(call: Call, words: Words) -> list[Words]:
     dtype = call.inputs[0].dtype
     if dtype is not DType.FLOAT32:
         return [[INTEGER[dtype].value(x) for x in row] for row in rows(call, words)]
-    return [[_float_rank(x) for x in row] for row in rows(call, words)]
+    return [[float_rank(x) for x in row] for row in rows(call, words)]
 
 
-def _float_rank(x: int) -> int:
+def float_rank(x: int) -> int:
     """All NaNs at the top, then by value, -0 just below +0."""
     if f32.is_nan(x):
         return 1 << 32

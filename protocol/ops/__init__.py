@@ -10,10 +10,12 @@ Spec: docs/spec/operators.md.
 from __future__ import annotations
 
 from identic.protocol.ops import (
+    convolution,
     creation,
     elementwise,
     indexing,
     matmul,
+    pooling,
     random,
     scan,
     scatter,
@@ -36,6 +38,8 @@ TABLE: dict[str, Operator] = {
         scan.OPERATORS,
         sorting.OPERATORS,
         matmul.OPERATORS,
+        convolution.OPERATORS,
+        pooling.OPERATORS,
         indexing.OPERATORS,
         scatter.OPERATORS,
         shape.OPERATORS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from identic.protocol.dtypes import DType
 from identic.protocol.ops.base import Call, Cost, Operator
 from identic.protocol.ops.checks import need_dtype, need_rank, need_shape
@@ -22,6 +24,9 @@ from identic.protocol.tensors import TensorType
 
 _FI = (DType.FLOAT32, DType.INT64, DType.INT32)
 
+Item = Callable[[int], tuple[Element, int]]
+"""An element by its number among those searched, and the position it counts as."""
+
 
 def _row_type(op: str, kind: TensorType) -> tuple[int, ...]:
     """Shape of a reduction over a last axis that is not empty."""
@@ -31,13 +36,18 @@ def _row_type(op: str, kind: TensorType) -> tuple[int, ...]:
     return kind.shape[:-1]
 
 
-def _running_maximum(dtype: DType, first: int, count: int, start: Operand) -> Fold:
-    """Maximum of ``start`` and ``count`` elements of input 0 from ``first`` on."""
+def _row(first: int) -> Item:
+    """The elements of input 0 from flat position ``first`` on."""
+    return lambda i: (Element(0, first + i), i)
+
+
+def running_maximum(dtype: DType, piece: range, item: Item, start: Operand) -> Fold:
+    """Maximum of ``start`` and the items whose numbers are in ``piece``, which is not empty."""
 
     def step(i: int, best: Operand) -> Step:
-        return Step(f"maximum.{dtype.label}", (best, Element(0, first + i)))
+        return Step(f"maximum.{dtype.label}", (best, item(piece[i])[0]))
 
-    return chain(count, step, start)
+    return chain(len(piece), step, start)
 
 
 class Amax(Operator):
@@ -58,7 +68,8 @@ class Amax(Operator):
         """A chain of maxima from the lowest value."""
         (x,) = call.inputs
         length = x.shape[-1]
-        return _running_maximum(x.dtype, element * length, length, Constant(LOWEST[x.dtype]))
+        start = Constant(LOWEST[x.dtype])
+        return running_maximum(x.dtype, range(length), _row(element * length), start)
 
     def cost(self, call: Call) -> Cost:
         """One comparison an operand element."""
@@ -84,19 +95,20 @@ class Argmax(Operator):
         (x,) = call.inputs
         length = x.shape[-1]
         start = Constant(LOWEST[x.dtype])
-        return _running_position(x.dtype, element * length, range(length), start, Constant(0))
+        item = _row(element * length)
+        return running_position(x.dtype, range(length), item, start, Constant(0))
 
     def cost(self, call: Call) -> Cost:
         """Two steps an operand element."""
         return Cost(flops=2 * call.inputs[0].elements, bytes=super().cost(call).bytes)
 
 
-def _running_position(dtype: DType, row: int, piece: range, best: Operand, place: Operand) -> Fold:
-    """Position of the maximum of a row's piece, given the best before it and its place.
+def running_position(dtype: DType, piece: range, item: Item, best: Operand, place: Operand) -> Fold:
+    """Position of the maximum of a piece, given the best before it and its position.
 
-    ``row`` is the flat position of the row's first element, ``piece`` not empty. Entry
-    ``2i`` holds the position after the piece's element ``i``, entry ``2i - 1`` the maximum
-    before it. A longer piece alternates nested maxima and positions in the same way.
+    ``piece`` holds the numbers of the items and is not empty. Entry ``2i`` holds the position
+    after the piece's item ``i``, entry ``2i - 1`` the maximum before it. A longer piece
+    alternates nested maxima and positions in the same way.
     """
     block = 1
     while len(piece) > block * (CHAIN_BLOCK - 1):
@@ -109,16 +121,15 @@ def _running_position(dtype: DType, row: int, piece: range, best: Operand, place
             number -= 1
         before = Entry(2 * number - 1) if number else best
         part = piece[number * block : (number + 1) * block]
-        start = part.start
         if not position:
             if block == 1:
-                return Step(f"maximum.{dtype.label}", (before, Element(0, row + start)))
-            return Nested(_running_maximum(dtype, row + start, len(part), lift(before)))
+                return Step(f"maximum.{dtype.label}", (before, item(part.start)[0]))
+            return Nested(running_maximum(dtype, part, item, lift(before)))
         earlier = Entry(2 * number - 2) if number else place
         if block == 1:
-            operands = (before, Element(0, row + start), earlier, Constant(start))
-            return Step(f"argmax.{dtype.label}", operands)
-        return Nested(_running_position(dtype, row, part, lift(before), lift(earlier)))
+            candidate, at = item(part.start)
+            return Step(f"argmax.{dtype.label}", (before, candidate, earlier, Constant(at)))
+        return Nested(running_position(dtype, part, item, lift(before), lift(earlier)))
 
     return Fold(2 * -(-len(piece) // block) - 1, at)
 

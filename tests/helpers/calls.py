@@ -7,6 +7,7 @@ payloads, the largest and the smallest numbers.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from identic.protocol.ops.base import Call
 from identic.protocol.program.context import context
 from identic.protocol.program.types import CONTEXT_TYPE, Attribute
 from identic.protocol.tensors import TensorType
+from tests.helpers import windowed
 
 F32, I64, I32, U8, BOOL, BF16 = (
     DType.FLOAT32,
@@ -189,6 +191,30 @@ def _matmul(make: Maker) -> Case:
         M, N = min(M, 2), min(N, 2)
     a, b = make.broadcastable(2) if K <= 20 else ((), ())
     return _of(make, "matmul", TensorType.of(F32, (*a, M, K)), TensorType.of(F32, (*b, K, N)))
+
+
+def _convolution(name: str) -> Callable[[Maker], Case]:
+    def build(make: Maker) -> Case:
+        shapes, attributes = windowed.convolution(make.random, name)
+        return _of(make, name, *(TensorType.of(F32, s) for s in shapes), **attributes)
+
+    return build
+
+
+def _pool(name: str) -> Callable[[Maker], Case]:
+    def build(make: Maker) -> Case:
+        shapes, attributes = windowed.pool(make.random, name)
+        return _of(make, name, *(TensorType.of(F32, s) for s in shapes), **attributes)
+
+    return build
+
+
+def _max_pool_dx(make: Maker) -> Case:
+    shapes, attributes = windowed.pool(make.random, "max_pool_dx")
+    kinds = [TensorType.of(dtype, s) for dtype, s in zip((F32, I64), shapes, strict=True)]
+    plane = math.prod(attributes["size"])
+    inputs = [make.words(kinds[0]), make.indices(kinds[1], plane)]
+    return case("max_pool_dx", kinds, inputs, **attributes)
 
 
 def _index_kind(make: Maker, shape: tuple[int, ...]) -> TensorType:
@@ -403,6 +429,9 @@ BUILDERS: dict[str, Callable[[Maker], Case]] = {
     "argsort": _argsort,
     "argtopk": _argtopk,
     "matmul": _matmul,
+    **{name: _convolution(name) for name in ("conv", "conv_dx", "conv_dw")},
+    **{n: _pool(n) for n in ("max_pool", "max_pool_indices", "sum_pool", "sum_pool_dx")},
+    "max_pool_dx": _max_pool_dx,
     "take_rows": _take_rows,
     "gather": _gather,
     "take_windows": _take_windows,

@@ -39,6 +39,14 @@ LONG: dict[str, list[tuple[DType, tuple[int, ...]]]] = {
     "amax": [(F, (2, 1100))],
     "argmax": [(F, (2, 1100))],
     "matmul": [(F, (2, 4400)), (F, (4400, 1))],
+    "conv": [(F, (1, 460, 3, 3)), (F, (1, 460, 3, 3))],
+    "conv_dx": [(F, (1, 460, 2, 2)), (F, (460, 1, 3, 3))],
+    "conv_dw": [(F, (3, 1, 38, 37)), (F, (3, 1, 38, 37))],
+    "max_pool": [(F, (34, 34))],
+    "max_pool_indices": [(F, (34, 34))],
+    "max_pool_dx": [(F, (33, 33)), (I64, (33, 33))],
+    "sum_pool": [(F, (34, 34))],
+    "sum_pool_dx": [(F, (33, 33))],
     "cumsum": [(F, (1, 300))],
     "argtopk": [(F, (1, 1100))],
     "add_rows": [(F, (3, 2)), (I64, (600,)), (F, (600, 2))],
@@ -48,7 +56,22 @@ LONG: dict[str, list[tuple[DType, tuple[int, ...]]]] = {
 }
 """Operands beyond the borders of the accumulation rules: uniform numbers, random indices."""
 
-LONG_ATTRIBUTES: dict[str, dict[str, int]] = {
+_ZEROS, _ONES = (0, 0), (1, 1)
+_MOVES = {"after": _ZEROS, "before": _ZEROS, "stride": _ONES}
+_CONV = {**_MOVES, "dilation": _ONES, "groups": 1}
+_POOL = {**_MOVES, "window": (34, 34)}
+_DILATED = {**_POOL, "dilation": _ONES}
+_BACK = {"after": (32, 33), "before": (32, 31), "size": (2, 2)}
+
+LONG_ATTRIBUTES: dict[str, dict[str, object]] = {
+    "conv": {**_CONV, "after": (1, 0), "before": _ONES, "stride": (2, 1)},
+    "conv_dx": {**_CONV, "after": _ONES, "before": _ONES, "size": (3, 3), "stride": (2, 2)},
+    "conv_dw": {**_CONV, "after": (1, 0), "before": (0, 1), "window": (2, 2)},
+    "max_pool": _DILATED,
+    "max_pool_indices": _DILATED,
+    "max_pool_dx": {**_DILATED, **_BACK},
+    "sum_pool": _POOL,
+    "sum_pool_dx": {**_POOL, **_BACK},
     "argtopk": {"k": 2, "largest": 1},
     "scatter": {"axis": 0},
     "scatter_add": {"axis": 0},

@@ -1,0 +1,1 @@
+"""Convolutions: `reference.py` and the native twins."""

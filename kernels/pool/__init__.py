@@ -1,0 +1,1 @@
+"""Pools: `reference.py` and the native twins."""

@@ -1,0 +1,182 @@
+/*
+ * max_pool, max_pool_indices, max_pool_dx, sum_pool, sum_pool_dx.
+ *                                                           rules: NUM-4, OP-40, OP-42, OP-43
+ * Threads share pieces of rows of windows on the way forward, planes on the way back. A piece is
+ * computed tap by tap, so that an element's taps come in their order and neighbouring windows make
+ * one loop.
+ */
+#include "pool/cpu.h"
+
+#include <cstring>
+
+#include "common/fp32.h"
+#include "native/pool.h"
+
+namespace identic {
+namespace {
+
+constexpr int64_t WORTH = 1 << 14;  /* steps worth a hand-over */
+constexpr int64_t LENGTH = 256;     /* windows of a row computed at a time */
+
+int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, WORTH / std::max<int64_t>(1, steps)); }
+
+/* Orders as NUM-4 does: all NaNs equal and on top, -0 just below +0. */
+int32_t rank(float x) {
+  const uint32_t u = idn_bits(x);
+  const uint32_t magnitude = u & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return INT32_MAX;
+  return static_cast<int32_t>(u >> 31 ? ~magnitude : u);
+}
+
+/* The number of a rank. */
+float of_rank(int32_t r) {
+  if (r == INT32_MAX) return idn_float(IDN_NAN_BITS);
+  return idn_float(r < 0 ? ~static_cast<uint32_t>(r) | 0x80000000u : static_cast<uint32_t>(r));
+}
+
+constexpr int32_t LOWEST = INT32_MIN + 0x007fffff; /* rank of -inf */
+constexpr int32_t NOTHING = INT32_MIN;             /* below every rank */
+
+/* Some windows of one row: [first, first + count) of row `oh` of a plane. */
+struct Piece {
+  int64_t plane, oh, first, count, result;
+};
+
+/* Calls run(piece) for every row of windows, cut into pieces. */
+template <class Run>
+void each_piece(const PoolShape& s, Run run) {
+  const int64_t steps = std::min(s.down.window, s.down.size) * std::min(s.across.window, s.across.size);
+  const int64_t pieces = (s.across.count + LENGTH - 1) / LENGTH, length = std::min(LENGTH, s.across.count);
+  parallel_for(s.planes * s.down.count * pieces, grain_of(length * steps), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t row = at / pieces, first = at % pieces * LENGTH;
+      run(Piece{row / s.down.count, row % s.down.count, first, std::min(LENGTH, s.across.count - first),
+                row * s.across.count + first});
+    }
+  });
+}
+
+/*
+ * Taps of a piece that lie inside, in order. Calls tap(begin, end, place): windows [begin, end) of the piece read
+ * place, place + stride, ... of the plane.
+ */
+template <class Tap>
+void each_tap(const PoolShape& s, const Piece& piece, Tap tap) {
+  const WindowAxis &down = s.down, &across = s.across;
+  /* Taps from this one on are inside for no window. */
+  const int64_t most = std::min(across.window, (across.before + across.size + across.dilation - 1) / across.dilation);
+  for (int64_t i = down.first_tap(piece.oh); i < down.stop_tap(piece.oh); ++i) {
+    const int64_t row = down.place(piece.oh, i) * across.size;
+    for (int64_t j = 0; j < most; ++j) {
+      const int64_t first = std::max(piece.first, across.first_window(j));
+      const int64_t stop = std::min(piece.first + piece.count, across.stop_window(j));
+      if (first < stop) tap(first - piece.first, stop - piece.first, row + across.place(first, j));
+    }
+  }
+}
+
+/* Places [begin, end) of one axis that the span of a window covers. */
+struct Covered {
+  int64_t begin, end;
+  Covered(const WindowAxis& axis, int64_t number)
+      : begin(std::max<int64_t>(0, axis.start(number))), end(std::min(axis.size, axis.start(number) + axis.span())) {}
+};
+
+template <class Plane>
+void each_plane(const PoolShape& s, int64_t steps, Plane run) {
+  parallel_for(s.planes, grain_of(s.plane() + steps), [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) run(plane);
+  });
+}
+
+void make_canonical(float* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = idn_canon(x[i]);
+}
+
+}  // namespace
+
+void max_pool(float* out, const float* x, const PoolShape& s) {
+  each_piece(s, [&](const Piece& piece) {
+    const float* from = x + piece.plane * s.plane();
+    int32_t best[LENGTH];
+    std::fill(best, best + piece.count, LOWEST);
+    each_tap(s, piece, [&](int64_t begin, int64_t end, int64_t place) {
+      const float* read = from + place;
+      for (int64_t w = begin; w < end; ++w, read += s.across.stride) best[w] = std::max(best[w], rank(*read));
+    });
+    for (int64_t w = 0; w < piece.count; ++w) out[piece.result + w] = of_rank(best[w]);
+  });
+}
+
+void max_pool_indices(int64_t* out, const float* x, const PoolShape& s) {
+  each_piece(s, [&](const Piece& piece) {
+    const float* from = x + piece.plane * s.plane();
+    int32_t best[LENGTH];
+    int64_t at[LENGTH];
+    std::fill(best, best + piece.count, NOTHING);
+    std::fill(at, at + piece.count, -1);
+    each_tap(s, piece, [&](int64_t begin, int64_t end, int64_t place) {
+      for (int64_t w = begin; w < end; ++w, place += s.across.stride) {
+        const int32_t here = rank(from[place]);
+        const bool more = here > best[w];
+        best[w] = more ? here : best[w];
+        at[w] = more ? place : at[w];
+      }
+    });
+    std::copy(at, at + piece.count, out + piece.result);
+  });
+}
+
+void max_pool_dx(float* out, const float* grad, const int64_t* indices, const PoolShape& s) {
+  each_plane(s, s.windows(), [&](int64_t plane) {
+    float* to = out + plane * s.plane();
+    memset(to, 0, sizeof(float) * static_cast<size_t>(s.plane()));
+    int64_t window = plane * s.windows();
+    for (int64_t oh = 0; oh < s.down.count; ++oh) {
+      const Covered rows(s.down, oh);
+      for (int64_t ow = 0; ow < s.across.count; ++ow, ++window) {
+        const Covered columns(s.across, ow);
+        const int64_t index = indices[window];
+        if (index < rows.begin * s.across.size || index >= rows.end * s.across.size) continue;
+        const int64_t column = index % s.across.size;
+        if (column >= columns.begin && column < columns.end) to[index] = to[index] + grad[window];
+      }
+    }
+    make_canonical(to, s.plane());
+  });
+}
+
+void sum_pool(float* out, const float* x, const PoolShape& s) {
+  each_piece(s, [&](const Piece& piece) {
+    const float* from = x + piece.plane * s.plane();
+    float sum[LENGTH];
+    std::fill(sum, sum + piece.count, 0.0f);
+    each_tap(s, piece, [&](int64_t begin, int64_t end, int64_t place) {
+      const float* read = from + place;
+      for (int64_t w = begin; w < end; ++w, read += s.across.stride) sum[w] = sum[w] + *read;
+    });
+    for (int64_t w = 0; w < piece.count; ++w) out[piece.result + w] = idn_canon(sum[w]);
+  });
+}
+
+void sum_pool_dx(float* out, const float* grad, const PoolShape& s) {
+  const int64_t taps = std::min(s.down.window, s.down.size) * std::min(s.across.window, s.across.size);
+  each_plane(s, s.windows() * taps, [&](int64_t plane) {
+    float* to = out + plane * s.plane();
+    memset(to, 0, sizeof(float) * static_cast<size_t>(s.plane()));
+    const float* given = grad + plane * s.windows();
+    for (int64_t oh = 0; oh < s.down.count; ++oh) {
+      const Covered rows(s.down, oh);
+      for (int64_t ow = 0; ow < s.across.count; ++ow, ++given) {
+        const Covered columns(s.across, ow);
+        for (int64_t i = rows.begin; i < rows.end; ++i) {
+          float* row = to + i * s.across.size;
+          for (int64_t j = columns.begin; j < columns.end; ++j) row[j] = row[j] + *given;
+        }
+      }
+    }
+    make_canonical(to, s.plane());
+  });
+}
+
+}  // namespace identic
