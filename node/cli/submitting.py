@@ -65,7 +65,8 @@ StepsOption = Annotated[
 
 STORED_STATES: Final = 10
 """States stored on the way unless --checkpoint says otherwise."""
-MOST_MARKS: Final = 2048
+MOST_MARKS: Final = 2047
+"""Marks after the initial state: one message of a dispute holds all of them."""
 LEAST_RERUN_S: Final = 120.0
 RERUN_FACTOR: Final = 8.0
 """Allowance for a slower machine that re-executes from a stored state."""

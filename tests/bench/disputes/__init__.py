@@ -1,0 +1,1 @@
+"""Disputes measured: what each kind of lie costs to settle; and drawn: how cost grows."""
