@@ -64,7 +64,17 @@ from tests.helpers.programs import mlp, mlp_data, mlp_state
 GRANT = Credits(10_000)
 START = 1_700_000_000_000
 NAMES = ("coordinator", "submitter", "solver", "anna", "bert", "watcher", "second")
-KEYS = {name: SigningKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
+
+
+class Keys(dict[str, SigningKey]):
+    """Keys by name; a stranger's follows from its name."""
+
+    def __missing__(self, name: str) -> SigningKey:
+        made = self[name] = SigningKey(sha256(name.encode()))
+        return made
+
+
+KEYS = Keys({name: SigningKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)})
 PRICES = Prices(Credits(100), Credits(40), Credits(400), Credits(200), Credits(50))
 CLOCKS = Clocks(Millis(1_000), Millis(10_000), Millis(5_000), Millis(9_500))
 LIE = ForcedError(StepIndex(3), Count(0), Count(1), (Count(3),), Unsigned(1 << 22))
@@ -323,7 +333,11 @@ def execute(folder: Path, *, lie: bool) -> Run:
     for data in posting().blobs.values():
         blobs.put(data)
     forced = lie_in(trainer_of(blobs, None).job) if lie else None
-    trainer = trainer_of(blobs, forced)
+    return Run(forced, *trained(trainer_of(blobs, forced), blobs))
+
+
+def trained(trainer: Trainer, blobs: Blobs) -> tuple[tuple[Mark, ...], tuple[bytes, ...], bytes]:
+    """Marks, stored states and model file of a whole run."""
     job = trainer.job
     state = load_state(job, blobs, posting().said.artifacts.state, 0, job.terms.initial_state)
     nothing = Mark(StepIndex(0), job.terms.initial_state, Unsigned(0), ())
@@ -334,7 +348,7 @@ def execute(folder: Path, *, lie: bool) -> Run:
         marks.append(trainer.mark(state, index))
         states.append(blobs.read(store_state(job, blobs, last, state), 1 << 24))
     model = blobs.read(store_model(job, blobs, state), 1 << 24)
-    return Run(forced, tuple(marks), tuple(states), model)
+    return tuple(marks), tuple(states), model
 
 
 def lie_in(job: LoadedJob) -> ForcedError:

@@ -1,0 +1,110 @@
+"""Parties that do not do their part: false challengers, careless verifiers, a restart."""
+
+from __future__ import annotations
+
+from identic.protocol.job.messages import CommitVerdict, RevealVerdict
+from tests.adversaries.adversary import Adversary, Cost, listed
+from tests.adversaries.lies import wrong_element
+from tests.adversaries.moves import Meddler
+from tests.helpers.arena import Arena, silent, tale
+
+
+@listed
+class FalseChallenge(Adversary):
+    """Challenges an honest run."""
+
+    name = "false challenge"
+    tries = (
+        "It challenges a run that two verifiers vouch for, with one wrong element, and "
+        "plays that to the end."
+    )
+    stopped = ("REF-12 at primitive",)
+    cost = Cost.BOND
+    liars = ("watcher",)
+
+    def attack(self, arena: Arena) -> None:
+        """Challenge a finished run."""
+        false = tale(arena.blobs, wrong_element)
+        arena.judged(arena.honest).challenge("watcher", "solver", false)
+        arena.duel({"watcher": false, "solver": arena.honest})
+
+
+@listed
+class AbandonedChallenge(FalseChallenge):
+    """Challenges, and goes away."""
+
+    name = "challenger that abandons"
+    tries = "It challenges an honest run, so that its clocks stand still, and is not seen again."
+    stopped = ("DSP-12 at run",)
+
+    def attack(self, arena: Arena) -> None:
+        """Challenge; do not move."""
+        false = tale(arena.blobs, wrong_element)
+        arena.judged(arena.honest).challenge("watcher", "solver", false)
+        arena.duel({"watcher": false, "solver": arena.honest}, {"watcher": silent})
+
+
+@listed
+class ColludingVerifier(Adversary):
+    """Vouches for the false run of a friend."""
+
+    name = "colluding verifier"
+    tries = (
+        "Both verifiers vouch for the false run of their friend, and answer for it with its moves."
+    )
+    stopped = ("REF-12 at primitive",) * 3
+    cost = Cost.BOND
+    liars = ("solver", "anna", "bert")
+
+    def attack(self, arena: Arena) -> None:
+        """Agree with the false run; a stranger looks, and all fall one after the other."""
+        false = tale(arena.blobs, wrong_element)
+        arena.judged(false).challenge("watcher", "solver", arena.honest, 3)
+        runs = dict.fromkeys(self.liars, false) | {"watcher": arena.honest}
+        while arena.job.dispute is not None:
+            arena.duel(runs)
+
+
+@listed
+class CopyingVerifier(Adversary):
+    """Takes another verifier's words for its own."""
+
+    name = "copying verifier"
+    tries = (
+        "It seals the other verifier's digest and tells that verdict, with its salt and its work."
+    )
+    stopped = ("JOB-14",)
+    cost = Cost.FEE
+    liars = ("bert",)
+
+    def attack(self, arena: Arena) -> None:
+        """Copy what the other one seals and tells."""
+        run = arena.honest
+        arena.post().accept().commit(run).finish(run).seal_verdict("anna", run)
+        job, (anna,) = arena.job, [s for s in arena.job.verifiers if s.sealed]
+        assert anna.sealed is not None
+        arena.say("bert", CommitVerdict(job.id, job.attempt, anna.sealed))
+        arena.tell_verdict("anna", run)
+        told = next(s.verdict for s in arena.job.verifiers if s.verdict)
+        again = RevealVerdict(job.id, job.attempt, told.head, told.agrees, told.salt, told.work)
+        arena.attempt("bert", again)
+        arena.wait()
+        assert [seat.late for seat in arena.job.verifiers if not seat.verdict] == [True]
+
+
+@listed
+class CoordinatorRestart(Meddler):
+    """Hopes that the coordinator forgets."""
+
+    name = "coordinator restart in between"
+    tries = "The coordinator is killed and started again before each move of a dispute."
+    stopped = ("REF-12 at primitive",)
+
+    def meddle(self, arena: Arena) -> None:
+        """Start the coordinator again from its files."""
+        before = arena.host.board
+        arena.restart()
+        after = arena.host.board
+        assert (after.jobs, after.ledger) == (before.jobs, before.ledger)
+        for one, other in zip(before.cases.values(), after.cases.values(), strict=True):
+            assert (one.moves, one.dispute.rounds) == (other.moves, other.dispute.rounds)
