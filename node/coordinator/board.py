@@ -70,6 +70,8 @@ class Board:
     """In the order of posting."""
     cases: Mapping[DisputeId, Case] = field(default_factory=lambda: MappingProxyType({}))
     """Disputes, in the order of opening."""
+    ended: tuple[DisputeId, ...] = ()
+    """Disputes whose ruling is to be told, in the order in which they ended."""
     ledger: Ledger = field(default_factory=Ledger)
     known: tuple[PartyId, ...] = ()
     """Parties with a deposit, in order."""
@@ -145,16 +147,19 @@ def _judge(board: Board, entry: LogEntry, root: Digest, plans: Plans) -> Board:
         return _time(board, event.subject, Event(entry.at, event))
     if isinstance(event, VerifiersAssigned | BeaconDrawn):
         _check_draw(board, event, root)
+    before = board.job(event.job)
     if isinstance(event, Ruled):
         same_ruling(board.case(event.dispute), event)
-    board = _step(board, board.job(event.job), Event(entry.at, event))
+        _check_turn(board, event)
+    board = _step(board, before, Event(entry.at, event))
     if isinstance(event, DisputeOpened):
         job = board.job(event.job)
         plan = plans(job.artifacts.program, job.terms.program)
         return _with_case(board, open_case(job.terms, plan, event, entry.at))
     if isinstance(event, Ruled):
         case = board.case(event.dispute)
-        return _with_case(board, replace(case, transcript=event.transcript))
+        told = _with_case(board, replace(case, transcript=event.transcript))
+        return _without(told, _void(told, before, event.dispute))
     return board
 
 
@@ -234,7 +239,33 @@ def _changed(board: Board, outcome: Outcome) -> Board:
 
 
 def _with_case(board: Board, case: Case) -> Board:
-    return replace(board, cases=MappingProxyType({**board.cases, case.id: case}))
+    ended = tuple(name for name in board.ended if name != case.id)
+    if case.over and case.transcript is None:
+        ended = (*ended, case.id)
+    cases = MappingProxyType({**board.cases, case.id: case})
+    return replace(board, cases=cases, ended=ended)
+
+
+def _check_turn(board: Board, said: Ruled) -> None:
+    first = next(name for name in board.ended if board.cases[name].job == said.job)
+    # JOB-18: the rulings of a job are told in the order in which its disputes ended.
+    if first != said.dispute:
+        raise IllegalMove("JOB-18", got=f"the ruling of {said.dispute.name}", want=first.name)
+
+
+def _void(board: Board, before: Job, ruled: DisputeId) -> set[DisputeId]:
+    """Disputes of a job that a ruling has put an end to, besides its own."""
+    after = board.jobs[before.id].contest
+    played = () if after is None else (game.id for _, game in after.games)
+    was = () if before.contest is None else before.contest.games
+    return {game.id for _, game in was if game.opened} - {*played, ruled}
+
+
+def _without(board: Board, names: set[DisputeId]) -> Board:
+    """The board on which these disputes are void."""
+    void = {name: replace(board.cases[name], void=True) for name in names}
+    ended = tuple(name for name in board.ended if name not in names)
+    return replace(board, cases=MappingProxyType({**board.cases, **void}), ended=ended)
 
 
 def _indexed(board: Board, entry: LogEntry) -> Board:

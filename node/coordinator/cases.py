@@ -33,6 +33,8 @@ class Case:
     """Encoded length of all moves."""
     transcript: Digest | None = None
     """SHA-256 of the transcript, once the ruling is in the log."""
+    void: bool = False
+    """Whether it ended without a ruling, since one of its parties fell elsewhere."""
 
     @property
     def over(self) -> bool:
@@ -64,8 +66,10 @@ def after_move(case: Case, move: SignedMove, at: Millis) -> Case:
     """The dispute after a move, and after the referee if it was the last.
 
     Raises:
-        ProtocolError: the move is not legal (DSP rules) or its evidence fails (REF rules).
+        ProtocolError: the move is not legal (DSP rules) or its evidence fails (REF rules); the
+            dispute is void (JOB-18).
     """
+    _check_played(case)
     progress = arbiter.apply(case.dispute, move, at)
     return replace(
         case,
@@ -79,9 +83,16 @@ def after_time(case: Case, at: Millis) -> Case:
     """The dispute after time was called.
 
     Raises:
-        IllegalMove: nobody is late (DSP-12), or the dispute is over.
+        IllegalMove: nobody is late (DSP-12), or the dispute is over or void (JOB-18).
     """
+    _check_played(case)
     return replace(case, dispute=arbiter.call_time(case.dispute, at).dispute, called=at)
+
+
+def _check_played(case: Case) -> None:
+    # JOB-18: nothing is done any more in a dispute whose party fell in another.
+    if case.void:
+        raise IllegalMove("JOB-18", got=f"an event of {case.id.name}", want="one that is played")
 
 
 def ruled(case: Case, attempt: int, transcript: Digest) -> Ruled:

@@ -40,10 +40,12 @@ def owed(board: Board, at: int) -> Iterator[Duty]:
 
 
 def _next(board: Board, job: Job, at: int) -> Duty | None:
-    case = _case(board, job)
-    if case is not None:
-        if case.over:
-            return Duty(Ruled, job, case)
+    played = _played(board, job)
+    names = {case.id for case in played}
+    for name in board.ended:
+        if name in names:
+            return Duty(Ruled, job, board.cases[name])
+    for case in played:
         if at > case.dispute.deadline:
             return Duty(TimeCalled, job, case)
     kind = due(job, at, can_draw=len(board.pool(job)) >= job.terms.verifiers)
@@ -58,15 +60,12 @@ def next_deadline(board: Board) -> Millis | None:
             continue
         if job.deadline is not None:
             times.append(int(job.deadline))
-        case = _case(board, job)
-        if case is not None and not case.over:
-            # A side is late after the deadline, not at it.
-            times.append(int(case.dispute.deadline) + 1)
+        # A side is late after the deadline, not at it.
+        times += [int(c.dispute.deadline) + 1 for c in _played(board, job) if not c.over]
     return Millis(min(times)) if times else None
 
 
-def _case(board: Board, job: Job) -> Case | None:
-    """The dispute that the job waits for, once it is set up."""
-    if job.dispute is None or not job.dispute.opened:
-        return None
-    return board.case(job.dispute.id)
+def _played(board: Board, job: Job) -> list[Case]:
+    """The disputes that are played about a job."""
+    games = () if job.contest is None else job.contest.games
+    return [board.cases[game.id] for _, game in games if game.opened]

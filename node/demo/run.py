@@ -32,7 +32,7 @@ from identic.node.participant.runs import float_of
 from identic.node.rpc.remote import Remote
 from identic.node.storage.disk import FolderLock
 from identic.proofs.transcript import MAX_TRANSCRIPT_BYTES
-from identic.protocol.dispute.state import Dispute, Ruling
+from identic.protocol.dispute.state import Ruling
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Digest
 from identic.protocol.job.entries import Verdicts
@@ -226,7 +226,7 @@ def example() -> Path:
 
 def caught(job: Job) -> bool:
     """Whether the attempt with the lie is over, one way or the other."""
-    return job.phase.over or (job.attempt > 1 and job.dispute is None)
+    return job.phase.over or (job.attempt > 1 and job.contest is None)
 
 
 def chosen_lie(plan: StepPlan, spots: places.Places, steps: int) -> Lie:
@@ -264,9 +264,9 @@ def case_of(lying: Watched) -> tuple[str, Digest] | None:
 def ruling_of(lying: Watched) -> Ruling | None:
     """The ruling on the lie."""
     for name in lying.job.disputes:
-        dispute: Dispute = lying.reader.board.case(name).dispute
-        if dispute.ruling is not None:
-            return dispute.ruling
+        case = lying.reader.board.case(name)
+        if case.transcript is not None:
+            return case.dispute.ruling
     return None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -26,7 +27,8 @@ from identic.proofs.signatures import sign
 from identic.protocol.encoding import encode
 from identic.protocol.errors import Code, IdenticError, LocalError, ProtocolError
 from identic.protocol.hashing import Domain
-from identic.protocol.ids import Digest, JobId, PartyId, Unsigned
+from identic.protocol.ids import Count, Digest, JobId, PartyId, Unsigned
+from identic.protocol.job.contest import Contest
 from identic.protocol.job.entries import DisputeOpened, LogHead
 from identic.protocol.job.messages import (
     Challenge,
@@ -35,7 +37,6 @@ from identic.protocol.job.messages import (
     SignedMessage,
     Statement,
 )
-from identic.protocol.job.run import RunHead
 from identic.protocol.job.state import Job, Phase
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES
 from identic.protocol.program.validate import Limits
@@ -63,6 +64,14 @@ MOST_REPORTS: Final = 4
 """Progress reports on their way at the same time."""
 
 MAX_BLOB_BYTES: Final = 1 << 36
+
+
+class Entry(Enum):
+    """How it stands with a claim."""
+
+    OPEN = "it can be entered"
+    IN = "it was entered and stands"
+    OVER = "there is nothing to claim any more"
 
 
 class Participant:
@@ -249,13 +258,14 @@ class Participant:
             work: plays a dispute about a job.
         """
         for case in self.mirror.board.cases.values():
-            if not case.over and part(case.opened) == self.party:
+            if not case.void and not case.over and part(case.opened) == self.party:
                 job = self.mirror.board.jobs[case.job]
                 alive = partial(self._undecided, case.id)
                 self.begin((name, case.id), partial(work, job, case.id), alive)
 
     def _undecided(self, dispute: DisputeId) -> bool:
-        return not self.mirror.board.cases[dispute].over
+        case = self.mirror.board.cases[dispute]
+        return not case.over and not case.void
 
     def attempted(self, job: Job) -> bool:
         """Whether the attempt is still going on."""
@@ -326,32 +336,53 @@ class Participant:
             return False
         return True
 
-    async def challenge(self, job: Job, head: RunHead) -> bool:
-        """Challenge the solver's run, after disputes that come first; tells whether it counted."""
-        refusals = 0
+    async def challenge(self, job: Job, mark: int, root: Digest) -> bool:
+        """Claim another state at a mark, in a contest that runs or a new one.
+
+        Args:
+            job: whose run is doubted.
+            mark: first mark on which this party and the solver differ.
+            root: state root that this party has there.
+
+        Returns:
+            Whether the party stands for its claim.
+        """
+        refusals, closed = 0, None
         while refusals < REFUSALS:
-            free = await self.until(partial(self._free, job))
-            if not isinstance(free, Job) or free.solver is None:
-                return False
+            entered = await self.until(partial(self._entry, job, closed))
+            if entered is not Entry.OPEN:
+                return entered is Entry.IN
             size = self.mirror.size
-            if await self.try_to_say(Challenge(job.id, job.attempt, free.solver, head)):
+            if await self.try_to_say(Challenge(job.id, job.attempt, Count(mark), root)):
                 return True
             await self.catch_up()
-            if self._free(job) is None:
-                # Another challenge came first, as friends of a liar may see to again and again.
+            now = self.current(job)
+            if now is not None and now.contest is not None:
+                # It lets nobody in any more, as friends of a liar may see to again and again.
+                closed = now.contest
                 continue
             refusals += 1
             if self.mirror.size == size:
                 break
-        self.log.error("cannot challenge", job=job.id.name, marks=int(head.marks))
+        self.log.error("cannot challenge", job=job.id.name, mark=mark)
         return False
 
-    def _free(self, job: Job) -> Job | bool | None:
-        """The job when it has no dispute; ``False`` when the attempt is over."""
+    def _entry(self, job: Job, closed: Contest | None) -> Entry | None:
+        """Whether this party can enter a claim now; nothing while it has to wait.
+
+        Args:
+            job: whose run is doubted.
+            closed: a contest that lets nobody in any more.
+        """
         now = self.current(job)
-        if now is None:
-            return False
-        return now if now.phase in (Phase.TRAINING, Phase.VERIFYING) else None
+        if now is None or now.phase is Phase.OPEN:
+            return Entry.OVER
+        if now.contest is None:
+            return Entry.OPEN
+        if now.contest.doubts(self.party):
+            return Entry.IN
+        same = closed is not None and now.contest.opened_at == closed.opened_at
+        return None if same else Entry.OPEN
 
     # ---- blobs and reports ------------------------------------------------------------------
 

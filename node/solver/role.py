@@ -12,7 +12,7 @@ from functools import partial
 
 from identic.node.execution.forced import ForcedError
 from identic.node.participant.base import Participant
-from identic.node.participant.play import play
+from identic.node.participant.play import Player
 from identic.node.participant.runs import (
     RunStore,
     assignment,
@@ -34,7 +34,7 @@ from identic.node.worker.handle import Worker
 from identic.protocol.commitments import RunHead, run_leaf
 from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.ids import Count, JobId, StepIndex, Unsigned
-from identic.protocol.job.messages import AcceptJob, Commit, DisputeId, Finish, Mark, Stored
+from identic.protocol.job.messages import AcceptJob, Commit, Finish, Mark, Stored
 from identic.protocol.job.state import Awaiting, Job, Phase
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.unroll import unroll
@@ -61,6 +61,7 @@ class Solver(Participant):
         super().__init__(context)
         self.settings = context.config.solver
         self.runs = RunStore(context, self.name)
+        self._player = Player(self, self._own, self.forced)
 
     @property
     def forced(self) -> ForcedError | None:
@@ -86,7 +87,7 @@ class Solver(Participant):
             alive = partial(self.attempted, job)
             if held and job.awaiting is Awaiting.MARKS:
                 self.begin(("train", job.id, job.attempt), partial(self._train, job), alive)
-        self.play_as(lambda opened: opened.defender, "defend", self._defend)
+        self.play_as(lambda opened: opened.defender, "defend", self._player.play)
 
     def _open(self, job: Job) -> bool:
         now = self.current(job)
@@ -151,11 +152,11 @@ class Solver(Participant):
                 elif isinstance(reply, Trained):
                     await effort.finished(reply)
 
-    async def _defend(self, job: Job, dispute: DisputeId) -> None:
-        """Play a dispute about a run of this solver."""
-        roots = tuple(record.state_root for record in job.marks)
-        own = cut(self.runs.load(job), roots, job.terms.last_mark)
-        await play(self, job, dispute, own, self.forced)
+    def _own(self, job: Job) -> OwnRun:
+        """The run as far as it is committed to, to answer from in disputes."""
+        now = self.current(job) or job
+        roots = tuple(record.state_root for record in now.marks)
+        return cut(self.runs.load(now), roots, now.terms.last_mark)
 
 
 def _missing(job: Job, runs: RunStore) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from identic.node.participant.base import Participant
-from identic.node.participant.play import play
+from identic.node.participant.play import Player
 from identic.node.participant.runs import (
     RunStore,
     assignment,
@@ -39,7 +39,6 @@ from identic.protocol.hashing import Domain, sha256
 from identic.protocol.ids import Count, Digest, StepIndex
 from identic.protocol.job.messages import (
     CommitVerdict,
-    DisputeId,
     Enrol,
     RevealVerdict,
     Verdict,
@@ -62,6 +61,7 @@ class Verifier(Participant):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.runs = RunStore(context, self.name)
+        self._player = Player(self, self.runs.load)
 
     def react(self) -> None:
         """Enrol, take up the jobs drawn for, and play own disputes."""
@@ -71,8 +71,8 @@ class Verifier(Participant):
             if not job.phase.over and job.seat(self.party) is not None:
                 alive = partial(self.attempted, job)
                 self.begin(("verify", job.id, job.attempt), partial(self._verify, job), alive)
-        self.play_as(lambda opened: opened.challenger, "challenge", self._play)
-        self.play_as(lambda opened: opened.defender, "defend", self._play)
+        self.play_as(lambda opened: opened.challenger, "challenge", self._player.play)
+        self.play_as(lambda opened: opened.defender, "defend", self._player.play)
 
     async def _enrol(self) -> None:
         await self.try_to_say(Enrol())
@@ -89,10 +89,6 @@ class Verifier(Participant):
         async with Worker(assignment(self.context, job)) as worker:
             if await check.execute(worker):
                 await check.judge(worker)
-
-    async def _play(self, job: Job, dispute: DisputeId) -> None:
-        """Play a dispute with the run that this node computed."""
-        await play(self, job, dispute, self.runs.load(job))
 
 
 class Check:
@@ -149,7 +145,7 @@ class Check:
             solver=job.marks[mark].state_root.short,
             own=self.run.roots[mark].short,
         )
-        await self._verifier.challenge(job, self._head(mark + 1))
+        await self._verifier.challenge(job, mark, self.run.roots[mark])
         return True
 
     async def judge(self, worker: Worker) -> None:

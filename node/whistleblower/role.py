@@ -1,7 +1,8 @@
 """The whistleblower role.
 
 When a run is finished, whatever the verifiers say of it, it executes some intervals between
-stored states again, chosen at random, and challenges the run at the first mark that differs.
+stored states again, chosen at random. If a mark differs it executes what lies before as well,
+since only the first difference is a true claim (JOB-16), and challenges the run there.
 Whoever vouched for that run without looking falls with it. A stored state that does not
 have its committed root, or cannot be had, is no evidence against anyone: *cannot tell*.
 """
@@ -9,22 +10,20 @@ have its committed root, or cannot be had, is no evidence against anyone: *canno
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
 from identic.node.config import WhistleblowerSection
 from identic.node.participant.base import Participant
-from identic.node.participant.play import play
+from identic.node.participant.play import Player
 from identic.node.participant.runs import RunStore, assignment, float_of
 from identic.node.role import Context, Role
 from identic.node.worker.frames import MarkDone, OwnRun, StoredState, Train
 from identic.node.worker.handle import Worker
-from identic.proofs.runlog import run_root
-from identic.protocol.commitments import RunHead
 from identic.protocol.errors import IdenticError
 from identic.protocol.ids import Count
-from identic.protocol.job.messages import DisputeId
-from identic.protocol.job.state import Job
+from identic.protocol.job.state import Awaiting, Job
 
 
 def make(context: Context) -> Role:
@@ -41,6 +40,7 @@ class Whistleblower(Participant):
         super().__init__(context)
         self.settings = context.config.whistleblower or WhistleblowerSection()
         self.runs = RunStore(context, self.name)
+        self._player = Player(self, self.runs.load)
         self._audited = 0
         self._alarms = 0
 
@@ -56,7 +56,8 @@ class Whistleblower(Participant):
             if job.finish is not None and not job.phase.over and not involved:
                 alive = partial(self.attempted, job)
                 self.begin(("audit", job.id, job.attempt), partial(self._audit, job), alive)
-        self.play_as(lambda opened: opened.challenger, "challenge", self._play)
+        self.play_as(lambda opened: opened.challenger, "challenge", self._player.play)
+        self.play_as(lambda opened: opened.defender, "defend", self._player.play)
 
     async def _audit(self, job: Job) -> None:
         """Execute some intervals again; the first difference is challenged."""
@@ -84,7 +85,9 @@ class Whistleblower(Participant):
                     continue
                 self._audited += 1
                 if differs is not None:
-                    await self._challenge(job, start, differs)
+                    await self._challenge(
+                        job, start, await self._first(worker, job, start, differs)
+                    )
                     return
         self.log.info("nothing found", job=job.id.name, intervals=len(intervals))
 
@@ -103,30 +106,59 @@ class Whistleblower(Participant):
     ) -> MarkDone | None:
         """Execute one interval; returns the first mark that differs from the commitment."""
         await self.fetch(start.blob)
-        claimed = OwnRun(tuple(m.state_root for m in job.marks[: start.mark + 1]), (start,))
         found: MarkDone | None = None
-        async for reply in worker.train(Train(claimed, Count(last), keep=False)):
-            if isinstance(reply, MarkDone) and found is None:
-                self.report(
-                    job.id, int(reply.mark.step), float_of(reply.mark.loss), 0.0, "auditing"
-                )
-                if reply.mark.state_root != job.marks[reply.index].state_root:
-                    found = reply
+        async for reply in self._marks(worker, job, start, last):
+            if found is None and reply.mark.state_root != job.marks[reply.index].state_root:
+                found = reply
         return found
 
+    async def _marks(
+        self, worker: Worker, job: Job, start: StoredState, last: int
+    ) -> AsyncIterator[MarkDone]:
+        """Execute from a stored state of the solver to a mark."""
+        claimed = OwnRun(tuple(m.state_root for m in job.marks[: start.mark + 1]), (start,))
+        async for reply in worker.train(Train(claimed, Count(last), keep=False)):
+            if isinstance(reply, MarkDone):
+                step, loss = int(reply.mark.step), float_of(reply.mark.loss)
+                self.report(job.id, step, loss, 0.0, "auditing")
+                yield reply
+
+    async def _first(
+        self, worker: Worker, job: Job, start: StoredState, differs: MarkDone
+    ) -> MarkDone:
+        """The first mark of the run that differs: ``differs``, or one before ``start``.
+
+        The run is executed from its beginning, which asks nobody for a state. If claims will
+        not be taken for much longer, what is known by then must do. The worker may be left in
+        the middle of its work.
+        """
+        initial = StoredState(Count(0), job.artifacts.state)
+        if start.mark:
+            async for reply in self._marks(worker, job, initial, int(start.mark)):
+                if reply.mark.state_root != job.marks[reply.index].state_root:
+                    return reply
+                if self._pressed(job):
+                    self.log.warning("no time to look at all that is before", job=job.id.name)
+                    break
+        return differs
+
+    def _pressed(self, job: Job) -> bool:
+        """Whether less than a quarter of the time for claims is left."""
+        now = self.current(job)
+        if now is None:
+            return True
+        end = now.deadline if now.awaiting is Awaiting.WINDOW else None
+        if now.contest is not None:
+            end = now.contest.entry_until
+        return end is not None and time.time() * 1000 > end - job.terms.clocks.window_ms // 4
+
     async def _challenge(self, job: Job, start: StoredState, differs: MarkDone) -> None:
-        """Challenge with the solver's own marks up to the difference: those are agreed."""
+        """Challenge at a mark, and keep what is needed to play: all before it is agreed."""
         mark = int(differs.index)
         claimed = tuple(m.state_root for m in job.marks[:mark])
         roots = (*claimed, differs.mark.state_root)
         initial = StoredState(Count(0), job.artifacts.state)
-        self.runs.save(
-            job, OwnRun(roots, tuple({initial.mark: initial, start.mark: start}.values()))
-        )
-        head = RunHead(job.id, Count(mark + 1), run_root(roots, job.terms.cadence, job.terms.steps))
+        known = {s.mark: s for s in (initial, start) if s.mark < mark}
+        self.runs.save(job, OwnRun(roots, tuple(known.values())))
         self.log.warning("run differs", job=job.id.name, attempt=int(job.attempt), mark=mark)
-        await self.challenge(job, head)
-
-    async def _play(self, job: Job, dispute: DisputeId) -> None:
-        """Play a dispute with what the audit computed."""
-        await play(self, job, dispute, self.runs.load(job))
+        await self.challenge(job, mark, differs.mark.state_root)

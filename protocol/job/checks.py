@@ -64,7 +64,7 @@ def allowance_ms(job: Job, awaiting: Awaiting) -> int | None:
 
 
 def await_next(job: Job, awaiting: Awaiting, at: Millis) -> Job:
-    """Let the job wait for something, with its deadline; clocks stand still in a dispute."""
+    """Let the job wait for something, with its deadline; clocks stand still in a contest."""
     allowance = None if job.phase is Phase.DISPUTED else allowance_ms(job, awaiting)
     deadline = None if allowance is None else Millis(at + allowance)
     return replace(job, awaiting=awaiting, deadline=deadline)
@@ -93,6 +93,7 @@ def reopen(job: Job, failed: PartyId, kept: tuple[PartyId, ...]) -> Outcome:
         attempt=Count(job.attempt + 1),
         marks=marks,
         frontier=frontier,
+        contests=job.contests,
         disputes=job.disputes,
         barred=(*job.barred, failed),
     )
@@ -104,7 +105,5 @@ def reopen(job: Job, failed: PartyId, kept: tuple[PartyId, ...]) -> Outcome:
 
 def expire(job: Job, posts: tuple[Transaction, ...]) -> Outcome:
     """End a job without a result: the escrow goes back."""
-    ended = replace(
-        job, phase=Phase.EXPIRED, awaiting=Awaiting.NOTHING, deadline=None, dispute=None
-    )
+    ended = replace(job, phase=Phase.EXPIRED, awaiting=Awaiting.NOTHING, deadline=None)
     return ended, (*posts, refund(job.id, job.terms.submitter, job.terms.escrow))

@@ -14,7 +14,7 @@ from typing import Any
 
 from identic.protocol.errors import Code, IllegalMove, ProtocolError
 from identic.protocol.job.checks import check_sender, start_of_run
-from identic.protocol.job.disputes import on_challenge, on_opened, on_ruled
+from identic.protocol.job.disputes import awaits_opening, on_challenge, on_opened, on_ruled
 from identic.protocol.job.entries import (
     BeaconDrawn,
     DisputeOpened,
@@ -86,7 +86,13 @@ _BY_PHASE: dict[Phase, dict[type, Handler]] = {
         CallTime: on_time,
         Settled: on_settled,
     },
-    Phase.DISPUTED: {**_RUN, **_JUDGEMENT, DisputeOpened: on_opened, Ruled: on_ruled},
+    Phase.DISPUTED: {
+        **_RUN,
+        **_JUDGEMENT,
+        Challenge: on_challenge,
+        DisputeOpened: on_opened,
+        Ruled: on_ruled,
+    },
     Phase.SETTLED: {},
     Phase.EXPIRED: {},
 }
@@ -143,7 +149,7 @@ def due(job: Job, at: int, *, can_draw: bool) -> type | None:
     follows from the job alone, a coordinator that fell in between entries goes on as if it
     had not.
     """
-    if job.dispute is not None and not job.dispute.opened:
+    if awaits_opening(job):
         return DisputeOpened
     if job.awaiting is Awaiting.BEACON:
         return BeaconDrawn

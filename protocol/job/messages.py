@@ -23,7 +23,7 @@ from identic.protocol.job.terms import JobTerms
 
 
 class DisputeId(Digest):
-    """Digest of the message that opened the dispute."""
+    """Digest over the job, the attempt and the parts of the two parties (``game_id``)."""
 
     @property
     def name(self) -> str:
@@ -190,15 +190,18 @@ class RevealVerdict:
 
 @dataclass(frozen=True)
 class Challenge:
-    """The sender claims another run log than a party that vouches for one; its bond is locked."""
+    """The sender claims another state than the solver at a mark, the first on which they differ.
+
+    Everything before that mark it claims as the solver does. Its bond is locked.
+    """
 
     TAG: ClassVar[int] = 12
     job: JobId
     attempt: Count
-    against: PartyId
-    """The solver, or a verifier whose revealed verdict agrees with it."""
-    head: RunHead
-    """The challenger's run log, over marks that the solver has committed to."""
+    mark: Count
+    """A mark that the solver has committed to, at least 1."""
+    root: Digest
+    """State root there."""
 
 
 @dataclass(frozen=True)
@@ -278,14 +281,22 @@ def message_digest(message: Message) -> Digest:
     return tagged(Domain.MESSAGE, encode(message))
 
 
-def dispute_id(challenge: Message) -> DisputeId:
-    """Name of the dispute that a challenge opens."""
-    return DisputeId(message_digest(challenge))
+@dataclass(frozen=True)
+class GameName:
+    """What names a dispute: two parties meet once in a contest for the same bonds."""
+
+    job: JobId
+    attempt: Count
+    defender: Digest
+    """The digest of its challenge; of a party that vouches for the run, its identity."""
+    challenger: Digest
+    """Likewise."""
 
 
-def next_dispute_id(dispute: DisputeId, defender: PartyId) -> DisputeId:
-    """Name of the dispute in which the next voucher answers the same challenge (JOB-18)."""
-    return DisputeId(tagged(Domain.MESSAGE, dispute + defender))
+def game_id(job: JobId, attempt: int, defender: Digest, challenger: Digest) -> DisputeId:
+    """Name of the dispute between two parties of a contest (JOB-23)."""
+    name = GameName(job, Count(attempt), defender, challenger)
+    return DisputeId(tagged(Domain.DISPUTE, encode(name)))
 
 
 def verdict_digest(verdict: Verdict) -> Digest:

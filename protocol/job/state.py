@@ -1,7 +1,7 @@
 """What is known about a job: a value that only the job machine changes.
 
 ``phase`` is what people see. ``awaiting`` is what the job waits for below it; during a
-dispute it stays what it was, so that the run goes on and is taken up again.
+contest it stays what it was, so that the run goes on and is taken up again.
 
 Spec: docs/spec/jobs.md.
 """
@@ -14,6 +14,7 @@ from enum import Enum
 from identic.protocol.commitments import run_leaf
 from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Digest, JobId, Millis, PartyId, StepIndex, Unsigned
+from identic.protocol.job.contest import Contest
 from identic.protocol.job.entries import Event as Entry
 from identic.protocol.job.messages import (
     Artifacts,
@@ -96,25 +97,6 @@ class Seat:
 
 
 @dataclass(frozen=True)
-class OpenDispute:
-    """The dispute that a job waits for."""
-
-    id: DisputeId
-    defender: PartyId
-    challenger: PartyId
-    head: RunHead
-    """The challenger's claim."""
-    bond: DisputeId
-    """The first dispute of the challenge, for which the challenger's bond is locked."""
-    rest: tuple[PartyId, ...] = ()
-    """Vouchers that must answer the same challenge afterwards."""
-    solver_fell: bool = False
-    """Whether the solver lost already; the attempt ends with the challenge."""
-    opened: bool = False
-    """Whether the coordinator has set it up."""
-
-
-@dataclass(frozen=True)
 class Job:
     """A job and everything decided about it."""
 
@@ -142,9 +124,14 @@ class Job:
     stored: tuple[StoredState, ...] = ()
     finish: Finish | None = None
     beacon: StepIndex | None = None
-    dispute: OpenDispute | None = None
+    contest: Contest | None = None
+    """The claims about the run, while there is more than one."""
+    contests: tuple[Contest, ...] = ()
+    """All contests that are over, of every attempt, oldest first."""
+    entry_until: Millis | None = None
+    """Unix time up to which claims enter, once one did in the window."""
     disputes: tuple[DisputeId, ...] = ()
-    """All disputes so far, oldest first."""
+    """All disputes so far, in the order in which they were set up."""
     untold: tuple[PartyId, ...] = ()
     """Who made the challenges of this attempt that ended without an answer, in order."""
     barred: tuple[PartyId, ...] = ()

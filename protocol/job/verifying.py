@@ -13,6 +13,7 @@ from identic.protocol.job.checks import (
     check_time,
     expire,
 )
+from identic.protocol.job.contest import vouch
 from identic.protocol.job.draws import draw_beacon
 from identic.protocol.job.entries import BeaconDrawn, Settled, TimeCalled, VerifiersAssigned
 from identic.protocol.job.messages import (
@@ -95,7 +96,13 @@ def on_reveal(job: Job, event: Event, said: RevealVerdict) -> Outcome:
     # JOB-14: a verdict agrees exactly when its run log is the solver's.
     if said.agrees != (said.head == job.head):
         raise ProtocolError("JOB-14", Code.MISMATCH, got=said.head, want=job.head)
+    # JOB-14: who claims another run in a contest does not vouch for the solver's.
+    if said.agrees and job.contest is not None and job.contest.doubts(seat.party):
+        raise ProtocolError("JOB-14", Code.FORBIDDEN, got="agreement", want="one word")
     told = job.with_seat(replace(seat, verdict=said))
+    if said.agrees and job.contest is not None:
+        # JOB-23: who vouches during a contest faces the claims that stand.
+        told = replace(told, contest=vouch(job.contest, seat.party))
     if all(s.verdict is not None or s.late for s in told.verifiers):
         return await_next(told, Awaiting.WINDOW, event.at), ()
     return told, ()

@@ -203,7 +203,7 @@ class EqualState(Adversary):
         run = arena.honest
         arena.post().accept().commit(run).finish(run)
         job = arena.job
-        claim = Challenge(job.id, job.attempt, party("solver"), run.head())
+        claim = Challenge(job.id, job.attempt, Count(4), run.roots[4])
         arena.attempt("watcher", claim)
         arena.seal_verdict("anna", run).seal_verdict("bert", run).tell_verdict("anna", run)
         v = arena.verdict("bert", run)

@@ -6,7 +6,9 @@ from identic.protocol.job.messages import CommitVerdict, RevealVerdict
 from tests.adversaries.adversary import Adversary, Cost, listed
 from tests.adversaries.lies import wrong_element
 from tests.adversaries.moves import Meddler
-from tests.helpers.arena import Arena, silent, tale
+from tests.helpers.arena import Arena, tale
+
+VOUCHERS = ("solver", "anna", "bert")
 
 
 @listed
@@ -26,7 +28,7 @@ class FalseChallenge(Adversary):
         """Challenge a finished run."""
         false = tale(arena.blobs, wrong_element)
         arena.judged(arena.honest).challenge("watcher", "solver", false)
-        arena.duel({"watcher": false, "solver": arena.honest})
+        arena.play({**dict.fromkeys(VOUCHERS, arena.honest), "watcher": false})
 
 
 @listed
@@ -41,7 +43,7 @@ class AbandonedChallenge(FalseChallenge):
         """Challenge; do not move."""
         false = tale(arena.blobs, wrong_element)
         arena.judged(arena.honest).challenge("watcher", "solver", false)
-        arena.duel({"watcher": false, "solver": arena.honest}, {"watcher": silent})
+        arena.play(dict.fromkeys(VOUCHERS, arena.honest)).wait()
 
 
 @listed
@@ -57,12 +59,11 @@ class ColludingVerifier(Adversary):
     liars = ("solver", "anna", "bert")
 
     def attack(self, arena: Arena) -> None:
-        """Agree with the false run; a stranger looks, and all fall one after the other."""
+        """Agree with the false run; a stranger looks, and all fall."""
         false = tale(arena.blobs, wrong_element)
         arena.judged(false).challenge("watcher", "solver", arena.honest, 3)
         runs = dict.fromkeys(self.liars, false) | {"watcher": arena.honest}
-        while arena.job.dispute is not None:
-            arena.duel(runs)
+        arena.play(runs)
 
 
 @listed

@@ -224,7 +224,8 @@ class Arena(Village):
 
     def rulings(self) -> list[tuple[str, str]]:
         """Rule and level of each ruling, in the order of the disputes."""
-        found = [case.dispute.ruling for case in self.host.board.cases.values()]
+        cases = self.host.board.cases.values()
+        found = [case.dispute.ruling for case in cases if case.transcript is not None]
         return [(ruling.rule, ruling.level) for ruling in found if ruling is not None]
 
     def settle(self) -> None:

@@ -20,8 +20,6 @@ from identic.node.rpc.remote import Remote
 from identic.node.submission import Prepared, post
 from identic.node.views import RoleState
 from identic.proofs.arbiter import sign_move
-from identic.proofs.runlog import run_root
-from identic.protocol.commitments import RunHead
 from identic.protocol.dispute.moves import Side
 from identic.protocol.dispute.player import next_move
 from identic.protocol.dtypes import DType
@@ -210,11 +208,9 @@ async def test_a_false_challenge_loses_its_bond(town: Town) -> None:
         await post(remote, town.net.identity("client"), town.blobs, made)
     job = await town.until_job(made.job, lambda now: len(now.marks) >= marks)
     assert job.solver is not None
-    terms = made.terms
-    root = run_root(false.roots[:marks], terms.cadence, terms.steps)
-    head = RunHead(made.job, Count(marks), root)
     before = (await town.board()).ledger
-    await town.say(Challenge(made.job, job.attempt, job.solver, head))
+    mark = marks - 1
+    await town.say(Challenge(made.job, job.attempt, Count(mark), false.roots[mark]))
     await play(town, made, kept, false.roots)
     board = await town.board()
     (name,) = board.jobs[made.job].disputes
@@ -228,7 +224,7 @@ async def test_a_false_challenge_loses_its_bond(town: Town) -> None:
     slashes = [t for t in board.ledger.transactions if t.reason is Reason.SLASH]
     assert [t.party for t in slashes if t.subject == name] == [town.party("client")]
     # The run goes on with the solver that was accused.
-    after = await town.until_job(made.job, lambda now: bool(now.disputes) and not now.dispute)
+    after = await town.until_job(made.job, lambda now: bool(now.disputes) and not now.contest)
     assert (after.attempt, after.solver) == (1, job.solver)
 
 

@@ -116,10 +116,10 @@ def test_job_18__verifiers_that_vouch_without_looking_fall_with_the_liar(
     village.play({"solver": false, "watcher": honest})
     defenders = []
     while village.job.phase is Phase.DISPUTED:
-        defenders.append(village.case.opened.defender)
-        village.move("watcher", honest)
+        defenders = [case.opened.defender for case in village.played]
         village.wait()
-    assert set(defenders) == {party("anna"), party("bert")}
+    assert len(village.job.disputes) == 3
+    assert party("solver") not in defenders
     assert village.job.phase is Phase.OPEN
     for name, bond in (("solver", PRICES.solver_bond), ("anna", PRICES.verifier_bond)):
         assert village.money(name) == GRANT - bond
@@ -130,14 +130,17 @@ def test_job_18__verifiers_that_vouch_without_looking_fall_with_the_liar(
 
 def test_a_silent_challenger_loses_by_time(village: Village, honest: Run, false: Run) -> None:
     village.judged(honest).challenge("watcher", "anna", false)
-    village.move("anna", honest)
+    for name in ("solver", "anna", "bert"):
+        village.move(name, honest, village.between(name, "watcher"))
     village.wait()
-    ruling = village.case.dispute.ruling
+    told = [case for case in village.host.board.cases.values() if case.transcript]
+    assert len(told) == 1
+    ruling = told[0].dispute.ruling
     assert ruling is not None
     assert ruling.verdict is Verdicts.LATE
-    assert village.money("anna") == GRANT + PRICES.challenger_bond // 2
-    assert village.job.phase is Phase.VERIFYING
-    transcript = village.case.transcript
+    won = PRICES.solver_reward + PRICES.challenger_bond // 2
+    assert (village.job.phase, village.money("solver")) == (Phase.SETTLED, GRANT + won)
+    transcript = told[0].transcript
     assert transcript is not None
     assert replay(village.blobs.read(transcript, 1 << 27)).ruling == ruling
 
@@ -147,12 +150,13 @@ def test_when_both_sides_are_silent_nobody_is_slashed(
 ) -> None:
     village.judged(honest).challenge("watcher", "solver", false)
     village.wait()
-    ruling = village.case.dispute.ruling
-    assert ruling is not None
-    assert ruling.verdict is Verdicts.CANNOT_TELL
-    assert [village.money(name) for name in ("solver", "watcher")] == [GRANT, GRANT]
-    village.wait()
+    for name in ("solver", "anna", "bert"):
+        ruling = village.between(name, "watcher").dispute.ruling
+        assert ruling is not None
+        assert ruling.verdict is Verdicts.CANNOT_TELL
     assert village.job.phase is Phase.SETTLED
+    gains = [village.money(name) - GRANT for name in ("solver", "anna", "watcher")]
+    assert gains == [PRICES.solver_reward, PRICES.verifier_reward, 0]
 
 
 def test_anyone_may_call_time_in_a_dispute(village: Village, honest: Run, false: Run) -> None:

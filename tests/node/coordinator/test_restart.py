@@ -27,7 +27,8 @@ def eventful(village: Village, honest: Run, false: Run) -> None:
     village.seal_verdict("anna", honest).seal_verdict("bert", honest)
     village.tell_verdict("anna", honest)
     village.challenge("watcher", "second", false)
-    village.move("second", honest)
+    for name in ("second", "anna"):
+        village.move(name, honest, village.between(name, "watcher"))
     village.wait()
     village.tell_verdict("bert", honest)
     village.wait()

@@ -287,9 +287,12 @@ class Village:
     # ---- disputes ---------------------------------------------------------------------------
 
     def challenge(self, name: str, against: str, run: Run, marks: int = 5) -> Village:
-        """A doubter claims another run."""
-        party = KEYS[against].party
-        said = Challenge(posting().job, self.job.attempt, party, run.head(marks))
+        """A doubter claims another run, at the first mark on which it differs."""
+        del against
+        claimed = zip(run.roots[:marks], (m.state_root for m in self.job.marks), strict=False)
+        differs = [mark for mark, (own, theirs) in enumerate(claimed) if own != theirs]
+        mark = differs[0] if differs else marks - 1
+        said = Challenge(posting().job, self.job.attempt, Count(mark), run.roots[mark])
         self.say(name, said)
         return self
 
@@ -301,24 +304,46 @@ class Village:
         stored = {mark: sha256(state) for mark, state in enumerate(run.states)}
         return Rerun(trainer, self.blobs, run.roots, stored)
 
-    def move(self, name: str, run: Run) -> bool:
-        """A party makes its move in the last dispute, if it is due."""
-        dispute = self.case.dispute
-        side = Side.DEFENDER if KEYS[name].party == self.case.opened.defender else Side.CHALLENGER
-        move = next_move(dispute, side, self.execution(run))
+    def move(self, name: str, run: Run, case: Case | None = None) -> bool:
+        """A party makes its move in a dispute, the last one by default, if it is due."""
+        case = case or self.case
+        dispute = case.dispute
+        sides = {case.opened.defender: Side.DEFENDER, case.opened.challenger: Side.CHALLENGER}
+        side = sides.get(KEYS[name].party)
+        move = None if side is None else next_move(dispute, side, self.execution(run))
         if move is None:
             return False
         signed = arbiter.sign_move(KEYS[name], dispute, move)
-        self.say(name, DisputeMove(self.case.id, signed))
+        self.say(name, DisputeMove(case.id, signed))
         return True
 
+    @property
+    def played(self) -> list[Case]:
+        """The disputes that are played, in the order in which they were set up."""
+        cases = self.host.board.cases.values()
+        return [c for c in cases if not c.void and c.transcript is None]
+
     def play(self, runs: Mapping[str, Run]) -> Village:
-        """Everybody plays its run until the dispute is over."""
-        case = self.case.id
-        while self.host.board.case(case).transcript is None:
-            moved = [self.case.id == case and self.move(name, run) for name, run in runs.items()]
-            assert any(moved) or self.host.board.case(case).over
+        """These parties play their runs in all disputes, until nothing is left for them to do."""
+        moved = True
+        while moved:
+            moved = False
+            for name in [case.id for case in self.played]:
+                for who, run in runs.items():
+                    case = self.host.board.case(name)
+                    over = case.void or case.over
+                    moved |= not over and self.move(who, run, case)
         return self
+
+    def between(self, one: str, other: str) -> Case:
+        """The last dispute between two parties."""
+        wanted = {KEYS[one].party, KEYS[other].party}
+        found = [
+            case
+            for case in self.host.board.cases.values()
+            if {case.opened.defender, case.opened.challenger} == wanted
+        ]
+        return found[-1]
 
 
 def trainer_of(blobs: Blobs, forced: ForcedError | None) -> Trainer:

@@ -1,22 +1,17 @@
 """The job machine, rule by rule."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from identic.protocol.errors import Code
 from identic.protocol.hashing import fold
-from identic.protocol.ids import Count, Digest, JobId, PartyId, StepIndex, Unsigned
+from identic.protocol.ids import Count, Digest, JobId, StepIndex, Unsigned
 from identic.protocol.job.draws import draw_beacon, draw_verifiers
 from identic.protocol.job.entries import (
     BeaconDrawn,
-    DisputeOpened,
-    Loser,
     Settled,
     TimeCalled,
-    Verdicts,
     VerifiersAssigned,
 )
 from identic.protocol.job.machine import TRANSITIONS, transition_table
@@ -25,9 +20,7 @@ from identic.protocol.job.messages import (
     AcceptJob,
     CallTime,
     CancelJob,
-    Challenge,
     CommitVerdict,
-    DisputeId,
     Finish,
     Stored,
     verdict_digest,
@@ -138,7 +131,6 @@ def test_job_3__a_head_is_the_root_over_all_marks() -> None:
         refusal("JOB-3", partial(world.say, SOLVER, wrong), world)
     world.say(SOLVER, honest)
     assert world.job.head == head_of(HONEST, 3)
-    assert world.job.head_at(2) == head_of(HONEST, 2)
 
 
 def test_job_3__a_growing_tree_has_the_root_over_its_leaves() -> None:
@@ -356,122 +348,4 @@ def test_a_verifier_that_does_not_tell_loses_its_fee_and_nothing_else() -> None:
 def test_a_verdict_that_disagrees_without_a_challenge_changes_nothing() -> None:
     world = trained().seal(ANNA).seal(BERT, FALSE).draw().reveal(ANNA).reveal(BERT, FALSE).settle()
     assert world.money(BERT) == FUNDS
-    assert world.money(SOLVER) == FUNDS + 100
-
-
-# ---- challenges -----------------------------------------------------------------------------
-
-
-def test_job_16__a_challenge_is_another_claim_against_a_voucher() -> None:
-    world = World().accept().commit(FALSE, 4)
-
-    def claims(name: PartyId, against: PartyId, **change: Any) -> Callable[[], object]:
-        said = Challenge(JOB, Count(1), against, replace(head_of(HONEST, 4), **change))
-        return lambda: world.say(name, said)
-
-    refusal("JOB-16", claims(SOLVER, SOLVER), world)
-    refusal("JOB-16", claims(WATCHER, ANNA), world)
-    refusal("JOB-16", claims(WATCHER, SECOND), world)
-    refusal("JOB-16", claims(WATCHER, SOLVER, marks=Count(5)), world)
-    refusal("JOB-16", claims(WATCHER, SOLVER, marks=Count(1)), world)
-    refusal("JOB-16", claims(WATCHER, SOLVER, job=OTHER), world)
-    refusal("JOB-16", claims(WATCHER, SOLVER, root=head_of(FALSE, 4).root), world)
-    claims(WATCHER, SOLVER)()
-    assert world.job.phase is Phase.DISPUTED
-    assert world.ledger.at_risk(WATCHER) == PRICES.challenger_bond
-
-
-def test_job_17__one_dispute_at_a_time_about_the_claims_made() -> None:
-    world = World().accept().commit(FALSE, 4)
-    world.say(WATCHER, Challenge(JOB, Count(1), SOLVER, head_of(HONEST, 3)), "first")
-    assert world.due() is DisputeOpened
-    opening = world.opening()
-    refusal("JOB-17", lambda: world.enter(replace(opening, challenger=ANNA)), world)
-    refusal("JOB-17", lambda: world.enter(replace(opening, defender_head=head_of(FALSE, 4))), world)
-    refusal("JOB-17", lambda: world.enter(replace(opening, dispute=DisputeId(OTHER))), world)
-    world.enter(opening)
-    refusal("JOB-17", lambda: world.enter(opening), world)
-    second = Challenge(JOB, Count(1), SOLVER, head_of(HONEST, 4))
-    refusal("JOB-5", lambda: world.say(ANNA, second), world)
-
-
-def test_job_17__a_dispute_stops_the_clocks_and_the_run_may_go_on() -> None:
-    world = World().accept().commit(upto=3).challenge(WATCHER, SOLVER, FALSE, 3)
-    world.wait(1_000_000)
-    assert world.due() is None
-    world.commit().finish().seal(ANNA).seal(BERT).draw().reveal(ANNA)
-    assert (world.job.phase.value, world.due()) == ("disputed", None)
-    world.rule(Verdicts.WRONG, Loser.CHALLENGER)
-    assert (world.job.phase, world.job.awaiting) == (Phase.VERIFYING, Awaiting.REVEALS)
-    assert world.job.deadline == world.now + CLOCKS.rerun_ms + CLOCKS.move_ms
-    world.reveal(BERT).settle()
-    assert world.money(SOLVER) == FUNDS + 100 + PRICES.challenger_bond // 2
-
-
-def test_job_17__the_window_starts_anew_after_a_dispute() -> None:
-    world = judged().wait(CLOCKS.window_ms - 1).challenge(WATCHER, SOLVER, FALSE).wait(50_000)
-    world.rule(Verdicts.LATE, Loser.CHALLENGER)
-    assert world.job.deadline == world.now + CLOCKS.window_ms
-
-
-def test_job_18__everybody_who_vouches_for_a_lie_falls_one_after_the_other() -> None:
-    world = judged(FALSE).challenge(WATCHER, ANNA).rule(Verdicts.WRONG, Loser.DEFENDER)
-    fallen = []
-    for _ in range(2):
-        dispute = world.job.dispute
-        assert dispute is not None
-        fallen.append(dispute.defender)
-        assert world.due() is DisputeOpened
-        world.enter(world.opening())
-        world.rule(Verdicts.LATE, Loser.DEFENDER)
-    assert fallen == [SOLVER, BERT]
-    assert len(set(world.ledger.transactions)) == len(world.ledger.transactions)
-    assert (world.job.phase, world.job.attempt, world.job.solver) == (Phase.OPEN, 2, None)
-    assert world.money(SOLVER) == FUNDS - PRICES.solver_bond
-    assert world.money(ANNA) == world.money(BERT) == FUNDS - PRICES.verifier_bond
-    won = PRICES.solver_bond // 2 + 2 * (PRICES.verifier_bond // 2)
-    assert world.money(WATCHER) == FUNDS + won
-    assert len(world.job.disputes) == 3
-    assert world.job.marks[1:] == ()
-    world.accept(SECOND).commit().finish()
-
-
-def test_job_18__a_friend_that_loses_on_purpose_takes_nobody_along() -> None:
-    world = judged().challenge(WATCHER, SOLVER, FALSE).rule(Verdicts.WRONG, Loser.DEFENDER)
-    world.enter(world.opening())
-    world.rule(Verdicts.WRONG, Loser.CHALLENGER)
-    assert (world.job.phase, world.job.attempt) == (Phase.OPEN, 2)
-    assert world.money(SOLVER) == FUNDS - PRICES.solver_bond
-    assert world.money(ANNA) == FUNDS + PRICES.challenger_bond // 2
-    assert world.money(BERT) == FUNDS
-
-
-def test_job_18__a_verifier_that_sealed_but_did_not_tell_keeps_its_bond() -> None:
-    world = trained(FALSE).seal(ANNA, FALSE).challenge(BERT, SOLVER)
-    world.rule(Verdicts.WRONG, Loser.DEFENDER)
-    assert world.job.phase is Phase.OPEN
-    assert world.money(ANNA) == FUNDS
-    assert world.money(BERT) == FUNDS + PRICES.solver_bond // 2
-
-
-def test_job_18__an_attester_that_falls_does_not_hold_the_others_up() -> None:
-    world = trained().seal(ANNA).seal(BERT).draw().reveal(ANNA)
-    world.challenge(WATCHER, ANNA, FALSE).reveal(BERT).rule(Verdicts.LATE, Loser.DEFENDER)
-    world.enter(world.opening())
-    world.rule(Verdicts.WRONG, Loser.CHALLENGER)
-    assert (world.job.phase, world.job.awaiting) == (Phase.VERIFYING, Awaiting.WINDOW)
-    assert world.money(ANNA) == FUNDS - PRICES.verifier_bond
-    world.settle()
-    assert world.money(SOLVER) == FUNDS + 100 + PRICES.challenger_bond // 2
-    assert world.money(SUBMITTER) == FUNDS - 140
-
-
-def test_job_18__when_nobody_can_tell_nobody_pays() -> None:
-    world = judged().challenge(WATCHER, SOLVER, FALSE)
-    refusal("JOB-18", lambda: world.rule(Verdicts.CANNOT_TELL, Loser.DEFENDER), world)
-    refusal("JOB-18", lambda: world.rule(Verdicts.WRONG, Loser.NOBODY), world)
-    world.rule(Verdicts.CANNOT_TELL, Loser.NOBODY)
-    assert world.money(WATCHER) == FUNDS
-    assert world.ledger.at_risk(WATCHER) == 0
-    world.settle()
     assert world.money(SOLVER) == FUNDS + 100

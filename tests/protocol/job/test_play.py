@@ -2,7 +2,8 @@
 
 Parties act at random, by the rules and against them. Refused events change nothing. The
 honest ones are a solver, a verifier and a watcher that say only what they computed and play
-their disputes; whatever the others do, their money, bonds included, never falls.
+their disputes; whatever the others do, alone or as friends that join teams and lose on
+purpose, their money, bonds included, never falls, and no lie that one of them doubts is paid.
 """
 
 import contextlib
@@ -45,11 +46,13 @@ from identic.protocol.settlement.ledger import Issued, post
 from tests.protocol.job.world import (
     ANNA,
     BERT,
+    EVE,
     EVERYBODY,
     FALSE,
     FUNDS,
     HONEST,
     JOB,
+    MALLORY,
     SECOND,
     SOLVER,
     SUBMITTER,
@@ -62,6 +65,8 @@ from tests.protocol.job.world import (
 )
 
 ONE = Count(1)
+FIRST_FALSE = 2
+"""First mark on which the false run is one."""
 EXAMPLES: list[object] = [
     CancelJob(JOB),
     AcceptJob(JOB, ONE),
@@ -71,7 +76,7 @@ EXAMPLES: list[object] = [
     Abandon(JOB, ONE),
     CommitVerdict(JOB, ONE, digest("verdict")),
     RevealVerdict(JOB, ONE, head_of(HONEST), True, digest("salt"), digest("work")),
-    Challenge(JOB, ONE, SOLVER, head_of(FALSE)),
+    Challenge(JOB, ONE, Count(2), FALSE[2]),
     CallTime(JOB),
     TimeCalled(JOB),
     VerifiersAssigned(JOB, ONE, digest("log"), (ANNA, BERT)),
@@ -98,10 +103,9 @@ SCENES: dict[str, Callable[[], World]] = {
     "beacon": lambda: trained().seal(ANNA).seal(BERT),
     "reveals": lambda: trained().seal(ANNA).seal(BERT).draw(),
     "window": judged,
-    "disputed in training": lambda: (
-        World().accept().commit(upto=3).challenge(WATCHER, SOLVER, FALSE, 3)
-    ),
-    "disputed in the window": lambda: judged().challenge(WATCHER, ANNA, FALSE),
+    "disputed in training": lambda: World().accept().commit(upto=3).challenge(WATCHER, FALSE),
+    "disputed in the window": lambda: judged().challenge(WATCHER, FALSE),
+    "solver fallen": lambda: judged().challenge(WATCHER, FALSE).loses(SOLVER, WATCHER),
     "settled": lambda: judged().settle(),
     "expired": lambda: trained().expire_clock().expire_clock(),
 }
@@ -153,6 +157,8 @@ class Play(RuleBasedStateMachine):
         self.world = World()
         self.lies = False
         self.floor = dict.fromkeys(self.HONEST_PARTIES, FUNDS)
+        self.doubted = 0
+        """The last attempt whose run an honest party doubted."""
 
     def attempt(self, action: Callable[[], object]) -> None:
         """Do something that may be refused."""
@@ -181,7 +187,7 @@ class Play(RuleBasedStateMachine):
         for action in course[:far]:
             action()
         if doubted:
-            self.challenge(WATCHER if lies else SUBMITTER, 0, 0)
+            self.challenge(WATCHER if lies else SUBMITTER, 1, 1)
 
     # ---- the course of the job --------------------------------------------------------------
 
@@ -227,46 +233,62 @@ class Play(RuleBasedStateMachine):
     def beacon(self) -> None:
         self.attempt(self.world.draw)
 
-    # ---- disputes ---------------------------------------------------------------------------
+    # ---- contests ---------------------------------------------------------------------------
 
-    @precondition(lambda self: self.world.job.dispute is None)
     @rule(
-        name=st.sampled_from([BERT, WATCHER, SECOND, SUBMITTER]),
-        which=st.integers(0, 2),
-        cut=st.integers(0, 2),
+        name=st.sampled_from([BERT, WATCHER, ANNA, SECOND, SUBMITTER, EVE, MALLORY]),
+        mark=st.integers(1, 4),
+        other=st.integers(0, 1),
     )
-    def challenge(self, name: PartyId, which: int, cut: int) -> None:
-        """The watcher claims the honest run only; the others whatever differs."""
-        job = self.world.job
-        if job.solver is None:
+    def challenge(self, name: PartyId, mark: int, other: int) -> None:
+        """Honest parties claim the first difference only; the others whatever there is."""
+        marks = self.world.job.marks
+        if self.world.job.solver is None or mark >= len(marks):
             return
-        vouchers = (job.solver, *job.attesters)
-        states = HONEST if self.lies or name == WATCHER else FALSE
-        marks = max(len(job.marks) - cut, 3)
-        against = vouchers[which % len(vouchers)]
-        self.attempt(lambda: self.world.challenge(name, against, states, marks))
+        states = HONEST if other == 0 else tuple(digest(f"other {mark}") for _ in HONEST)
+        if name in self.HONEST_PARTIES:
+            if not self.lies or len(marks) <= FIRST_FALSE:
+                return
+            states, mark = HONEST, FIRST_FALSE
+        try:
+            self.world.challenge(name, states, mark)
+        except ProtocolError:
+            return
+        if name in self.HONEST_PARTIES:
+            self.doubted = int(self.world.job.attempt)
 
-    @precondition(lambda self: self.world.job.dispute is not None)
+    @precondition(lambda self: self.world.job.contest is not None)
     @rule(
+        which=st.integers(0, 20),
         loses=st.booleans(),
         verdict=st.sampled_from([Verdicts.WRONG, Verdicts.WRONG, Verdicts.LATE, *Verdicts]),
     )
-    def ruling(self, loses: bool, verdict: Verdicts) -> None:
+    def ruling(self, which: int, loses: bool, verdict: Verdicts) -> None:
         """Who claims the honest run wins, unless it is dishonest and loses on purpose."""
-        dispute = self.world.job.dispute
-        assert dispute is not None
-        if not dispute.opened:
-            self.world.enter(self.world.opening())
-        honest_head = head_of(HONEST, int(dispute.head.marks))
-        loser = Loser.DEFENDER if dispute.head == honest_head else Loser.CHALLENGER
-        winner = dispute.challenger if loser is Loser.DEFENDER else dispute.defender
+        contest = self.world.set_up().contest
+        match, game = list(contest.games)[which % len(list(contest.games))]
+        heads = contest.heads(match)
+        honest = [head == head_of(HONEST, int(head.marks)) for head in heads]
+        players = [contest.member(stake).party for stake in (game.defender, game.challenger)]
+        for player, right in zip(players, honest, strict=True):
+            assert right or player not in self.HONEST_PARTIES
+        loser = Loser.DEFENDER if honest[1] else Loser.CHALLENGER
+        winner = players[0] if loser is Loser.CHALLENGER else players[1]
         if loses and winner not in self.HONEST_PARTIES:
             loser = Loser.CHALLENGER if loser is Loser.DEFENDER else Loser.DEFENDER
         if verdict is Verdicts.CANNOT_TELL:
-            loser = Loser.NOBODY
-        self.world.rule(verdict, loser)
+            if set(players) & set(self.HONEST_PARTIES):
+                # They answer, and so are told.
+                verdict = Verdicts.LATE
+            else:
+                loser = Loser.NOBODY
+        self.world.rule_by(game.id, verdict, loser)
 
     # ---- time -------------------------------------------------------------------------------
+
+    @rule(milliseconds=st.integers(1, 4_000))
+    def wait(self, milliseconds: int) -> None:
+        self.world.wait(milliseconds)
 
     @precondition(lambda self: self.world.job.deadline is not None)
     @rule()
@@ -299,6 +321,25 @@ class Play(RuleBasedStateMachine):
         for name, least in self.floor.items():
             assert self.world.money(name) >= least
             self.floor[name] = self.world.money(name)
+
+    @invariant()
+    def no_lie_that_is_doubted_is_paid(self) -> None:
+        if self.world.job.attempt == self.doubted:
+            assert self.world.job.phase is Phase.DISPUTED
+
+    @invariant()
+    def after_a_match_one_team_at_most_stands(self) -> None:
+        for contest in (self.world.job.contest, *self.world.job.contests):
+            busy = []
+            for match in () if contest is None else contest.matches:
+                teams = [contest.claims[i].standing for i in (match.defender, match.challenger)]  # type: ignore[union-attr]
+                if not match.over:
+                    assert all(teams)
+                    busy += [match.defender, match.challenger]
+            assert len(busy) == len(set(busy))
+            if contest is not None:
+                idle = [i for i, c in enumerate(contest.claims) if c.standing and i not in busy]
+                assert len(idle) <= 1
 
     @invariant()
     def nothing_stays_locked_after_the_end(self) -> None:

@@ -16,6 +16,7 @@ from identic.protocol.commitments import RunHead, run_leaf
 from identic.protocol.errors import ProtocolError
 from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Credits, Digest, Millis, PartyId, StepIndex, Unsigned
+from identic.protocol.job.contest import Contest, Game
 from identic.protocol.job.disputes import opening
 from identic.protocol.job.draws import draw_beacon
 from identic.protocol.job.entries import (
@@ -35,6 +36,7 @@ from identic.protocol.job.messages import (
     Challenge,
     Commit,
     CommitVerdict,
+    DisputeId,
     Finish,
     Mark,
     RevealVerdict,
@@ -62,7 +64,8 @@ def party(name: str) -> PartyId:
 
 SUBMITTER, SOLVER, SECOND = party("submitter"), party("solver"), party("second solver")
 ANNA, BERT, WATCHER = party("anna"), party("bert"), party("watcher")
-EVERYBODY = (SUBMITTER, SOLVER, SECOND, ANNA, BERT, WATCHER)
+EVE, MALLORY = party("eve"), party("mallory")
+EVERYBODY = (SUBMITTER, SOLVER, SECOND, ANNA, BERT, WATCHER, EVE, MALLORY)
 START = 1_000_000
 FUNDS = 1_000
 
@@ -101,6 +104,7 @@ class World:
 
     def __init__(self, terms: JobTerms = TERMS) -> None:
         self.now = START
+        self.said = 0
         self.ledger = Ledger()
         for number, name in enumerate(EVERYBODY):
             self.ledger = post(self.ledger, issue(number, name, FUNDS))
@@ -197,26 +201,65 @@ class World:
         work = work_digest(name, digest("trace"))
         return RevealVerdict(JOB, v.attempt, v.head, v.agrees, v.salt, work)
 
+    def claim(self, states: tuple[Digest, ...] = HONEST, mark: int | None = None) -> Challenge:
+        """The challenge of a run: by default at the first mark on which the solver differs."""
+        if mark is None:
+            own = [record.state_root for record in self.job.marks]
+            mark = next(m for m, (a, b) in enumerate(zip(own, states, strict=False)) if a != b)
+        return Challenge(JOB, self.job.attempt, Count(mark), states[mark])
+
     def challenge(
-        self, name: PartyId, against: PartyId, states: tuple[Digest, ...] = HONEST, marks: int = 5
+        self, name: PartyId, states: tuple[Digest, ...] = HONEST, mark: int | None = None
     ) -> World:
-        """A doubter challenges and the coordinator opens the dispute."""
-        said = Challenge(JOB, self.job.attempt, against, head_of(states, marks))
-        self.say(name, said, f"challenge {len(self.job.disputes)} by {name}")
-        self.enter(self.opening())
+        """A doubter challenges, and the coordinator sets the disputes up."""
+        self.said += 1
+        self.say(name, self.claim(states, mark), f"challenge {self.said}")
+        return self.set_up()
+
+    def set_up(self) -> World:
+        """The coordinator sets up every dispute that is due."""
+        while self.due() is DisputeOpened:
+            self.enter(self.opening())
         return self
 
     def opening(self) -> DisputeOpened:
-        """The entry that opens the dispute."""
+        """The entry that opens the next dispute."""
         return opening(self.job)
 
-    def rule(self, verdict: Verdicts, loser: Loser) -> World:
-        """The dispute ends."""
-        assert self.job.dispute is not None
-        name = self.job.dispute.id
+    @property
+    def contest(self) -> Contest:
+        """The present contest."""
+        assert self.job.contest is not None
+        return self.job.contest
+
+    def game(self, *players: PartyId) -> Game:
+        """The first dispute that is played, or the one between these two."""
+        for _, game in self.contest.games:
+            between = {self.contest.member(s).party for s in (game.defender, game.challenger)}
+            if game.opened and set(players) <= between:
+                return game
+        raise AssertionError(f"no dispute between {players}")
+
+    def rule(self, verdict: Verdicts, loser: Loser, *players: PartyId) -> World:
+        """A dispute ends, the first one or that between two parties."""
+        return self.rule_by(self.game(*players).id, verdict, loser)
+
+    def rule_by(
+        self,
+        name: DisputeId,
+        verdict: Verdicts = Verdicts.WRONG,
+        loser: Loser = Loser.CHALLENGER,
+    ) -> World:
+        """The dispute of this name ends."""
         transcript = digest("transcript")
         self.enter(Ruled(name, JOB, self.job.attempt, verdict, loser, "REF-4", transcript))
-        return self
+        return self.set_up()
+
+    def loses(self, name: PartyId, to: PartyId, verdict: Verdicts = Verdicts.WRONG) -> World:
+        """A party loses its dispute with another."""
+        game = self.game(name, to)
+        defends = self.contest.member(game.defender).party == name
+        return self.rule(verdict, Loser.DEFENDER if defends else Loser.CHALLENGER, name, to)
 
     def wait(self, milliseconds: int) -> World:
         """Time passes."""
