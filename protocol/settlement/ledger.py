@@ -42,9 +42,9 @@ class Bond:
 
     TAG: ClassVar[int] = 3
     subject: Digest
-    """The job, or the dispute for a challenger's bond."""
+    """The job, or the message of the challenge for a challenger's bond."""
     number: Count
-    """Attempt at the job; 0 for a dispute."""
+    """Attempt at the job; 0 for a challenge."""
     party: PartyId
 
 
@@ -84,7 +84,7 @@ class TransactionId:
 
     reason: Reason
     subject: Digest
-    """Job, dispute, or zero bytes for an issue."""
+    """Job, challenge, or zero bytes for an issue."""
     number: Count
     """Attempt at the job, number of the issue, or 0."""
     party: PartyId
