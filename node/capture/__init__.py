@@ -23,9 +23,9 @@ if importlib.util.find_spec("torch") is None:
     )
 
 from identic.node.capture.check import Comparison, check_against_eager
-from identic.node.capture.data import Rows, Windows
+from identic.node.capture.data import Examples, Rows, Windows
 from identic.node.capture.initial import initial
-from identic.node.capture.job import SGD, AdamW, TrainingJob, WarmupCosine
+from identic.node.capture.job import SGD, AdamW, Average, TrainingJob, WarmupCosine
 from identic.node.capture.loading import load_job
 from identic.node.capture.program import Captured, Notes, Summary, capture
 from identic.protocol.lowering import CaptureError
@@ -33,9 +33,11 @@ from identic.protocol.lowering import CaptureError
 __all__ = [
     "SGD",
     "AdamW",
+    "Average",
     "CaptureError",
     "Captured",
     "Comparison",
+    "Examples",
     "Notes",
     "Rows",
     "Summary",

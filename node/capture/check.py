@@ -5,7 +5,8 @@ program is the user's step, not that any machine computes it; what it establishe
 
 1. on the same batch and the same random numbers, loss and gradients of every shard agree;
 2. buffers after the step agree;
-3. given these gradients, the parameters after the step are those of torch's optimizer.
+3. given these gradients, the parameters after the step, and what the optimizer keeps, are
+   those of torch's optimizer.
 
 Agreement means float32 rounding: the sums of the two sides run in different orders.
 """
@@ -13,8 +14,9 @@ Agreement means float32 rounding: the sums of the two sides run in different ord
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,9 +25,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from identic.kernels.backend import Backend
 from identic.kernels.executor import Executor
-from identic.node.capture.job import AdamW, TrainingJob
-from identic.node.capture.program import Captured, Job
+from identic.node.capture.attributes import restored
+from identic.node.capture.checked import CheckedJob
+from identic.node.capture.job import SGD, AdamW, TrainingJob
+from identic.node.capture.program import Captured
 from identic.node.capture.randomness import Randomness
+from identic.node.capture.settings import KEPT, kind_of
 from identic.node.capture.tracing import math_attention
 from identic.protocol.lowering import CaptureError
 from identic.protocol.program.context import context
@@ -78,7 +83,7 @@ def check_against_eager(
         from identic.kernels.cpu_backend import CpuBackend  # noqa: PLC0415 - needs compiled code
 
         backend = CpuBackend()
-    checked = Job(job)
+    checked = captured.checked
     plan = unroll(captured.program)
     seen = _Watch(captured, plan)
     after = Executor(plan, backend).step(captured.state, captured.data, job.seed, 0, seen)
@@ -143,12 +148,26 @@ class _Eager:
     buffers: dict[str, torch.Tensor]
 
 
-class _StepRandomness(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class StepRandomness(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Random operations of torch draw the step's numbers, in the order of tracing."""
 
-    def __init__(self, randomness: Randomness) -> None:
+    def __init__(self, context: torch.Tensor) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._table = randomness.table()
+        self._randomness = Randomness()
+        self._table = self._randomness.table()
+        self._context = context
+        self._run = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Begin the step."""
+        self._run.enter_context(self._randomness.run(self._context))
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the step."""
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._run.close()
 
     def __torch_dispatch__(
         self,
@@ -163,23 +182,26 @@ class _StepRandomness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return chosen(*args, **(kwargs or {}))
 
 
-def _eager_shard(captured: Captured, checked: Job, shard: int) -> _Eager:
+def _eager_shard(captured: Captured, checked: CheckedJob, shard: int) -> _Eager:
     """Loss, gradients and buffers of one shard, by torch."""
     job = checked.job
     words = context(job.seed, 0, shard)
-    randomness = Randomness()
     seeds = torch.tensor(words, dtype=torch.int64)
-    randomness.start(seeds)
-    tensors = [p.detach().cpu().clone() for p in checked.parameters.values()]
-    tensors += [b.detach().cpu().clone() for b in checked.buffers.values()]
-    batch = [torch.from_numpy(np.array(a)) for a in job.data.batch_of(words, job.shards)]
+    program = captured.program
+    arrays = dict(zip((v.name for v in program.data), captured.data, strict=True))
+    for i, v in enumerate(program.buffers, start=len(program.parameters)):
+        arrays[f"buffer.{v.name}"] = captured.state[i]
+    given = [*captured.state[: len(checked.parameters)]]
+    given += [arrays[f"buffer.{n}"] for n in checked.buffers]
+    given += job.data.batch_of(words, job.shards)
+    tensors = [torch.from_numpy(np.array(a)) for a in given]
     step = checked.step()
-    with math_attention():
+    with restored(checked.model), torch.compiler.set_stance("force_eager"), math_attention():
         if captured.random:
-            with _StepRandomness(randomness):
-                loss, *rest = step(seeds, *tensors, *batch)
+            with StepRandomness(seeds):
+                loss, *rest = step(seeds, *tensors)
         else:
-            loss, *rest = step(seeds, *tensors, *batch)
+            loss, *rest = step(seeds, *tensors)
     split = len(checked.trained)
     buffers = dict(zip(checked.buffers, rest[split:], strict=True))
     return _Eager(loss, list(rest[:split]), buffers)
@@ -196,6 +218,13 @@ class _Tally:
         """Compare tensors whose numbers are sums of numbers of size ``scale``."""
         size = float(theirs.abs().max()) if theirs.numel() else 0.0
         self.within(name, ours, theirs, WITHIN_TENSOR * size + WITHIN_ALL * scale)
+
+    def step(self, name: str, ours: Array, theirs: torch.Tensor, before: torch.Tensor) -> None:
+        """Compare tensors that a step moved away from ``before``."""
+        if before.numel():
+            share = WITHIN_TENSOR * float((theirs - before).abs().max())
+            limit = WITHIN_PARAMETER * float(before.abs().max()) + share
+            self.within(name, ours, theirs, limit)
 
     def within(self, name: str, ours: Array, theirs: torch.Tensor, limit: float) -> None:
         """Refuse two tensors with numbers further apart than ``limit``."""
@@ -229,35 +258,85 @@ def _compare_buffers(
 def _compare_update(
     tally: _Tally,
     captured: Captured,
-    checked: Job,
+    checked: CheckedJob,
     gradients: Sequence[Array],
     after: Sequence[Array],
 ) -> None:
-    """Parameters after the step, beside torch's optimizer given the program's gradients."""
-    job = checked.job
-    before = [torch.from_numpy(np.array(a)) for a in captured.state[: len(checked.parameters)]]
-    new = dict(zip(checked.parameters, before, strict=True))
-    trained = [new[n].clone().requires_grad_() for n in checked.trained]
-    for parameter, gradient in zip(trained, gradients, strict=True):
+    """The state after the step, beside torch's optimizer given the program's gradients."""
+    job, program = checked.job, captured.program
+    names = list(checked.parameters)
+    old = {n: torch.from_numpy(np.array(a)) for n, a in zip(names, captured.state, strict=False)}
+    new = {n: old[n].clone().requires_grad_() for n in checked.trained}
+    for parameter, gradient in zip(new.values(), gradients, strict=True):
         parameter.grad = torch.from_numpy(np.array(gradient))
+    if job.clip_value is not None:
+        torch.nn.utils.clip_grad_value_(new.values(), job.clip_value)
     if job.clip is not None:
-        torch.nn.utils.clip_grad_norm_(trained, job.clip)
-    _optimizer(job, trained).step()
-    for name, ours in zip(checked.parameters, after, strict=False):
-        if name in checked.trained:
-            theirs = trained[checked.trained.index(name)].detach()
-            share = WITHIN_TENSOR * float((theirs - new[name]).abs().max())
-            limit = WITHIN_PARAMETER * float(new[name].abs().max()) + share
-            tally.within(f"parameter {name}", ours, theirs, limit)
+        torch.nn.utils.clip_grad_norm_(new.values(), job.clip)
+    optimizer = twin(checked, new)
+    optimizer.step()
+    for name, ours in zip(names, after, strict=False):
+        if name in new:
+            tally.step(f"parameter {name}", ours, new[name].detach(), old[name])
+    kept = {v.name: a for v, a in zip(program.state, after, strict=True)}
+    for name, p in new.items():
+        for word, theirs in KEPT[kind_of(job)].items():
+            if f"{word}.{name}" in kept:
+                value = optimizer.state[p][theirs]
+                tally.compare(f"{word} of {name}", kept[f"{word}.{name}"], value, 0.0)
+    _compare_averages(tally, captured, after, old, new)
 
 
-def _optimizer(job: TrainingJob, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
-    """Torch's optimizer with the job's numbers for the first step."""
-    o, lr = job.optimizer, job.optimizer.lr * job.factor(0)
+def _compare_averages(
+    tally: _Tally,
+    captured: Captured,
+    after: Sequence[Array],
+    old: Mapping[str, torch.Tensor],
+    new: Mapping[str, torch.Tensor],
+) -> None:
+    """Running averages after the step."""
+    average = captured.checked.job.average
+    if average is None:
+        return
+    kept = {v.name: a for v, a in zip(captured.program.state, after, strict=True)}
+    for name, p in new.items():
+        want = old[name].lerp(p.detach(), 1 - average.at(0))
+        ours = kept[name if average.model_file else f"average.{name}"]
+        tally.step(f"average of {name}", ours, want, old[name])
+
+
+def twin(checked: CheckedJob, parameters: Mapping[str, torch.Tensor]) -> torch.optim.Optimizer:
+    """Torch's optimizer of the job over other tensors, with the numbers of the first step."""
+    job, o = checked.job, checked.job.optimizer
+    factor = job.factor(0)
     if isinstance(o, AdamW):
         return torch.optim.AdamW(
-            parameters, lr=lr, betas=o.betas, eps=o.eps, weight_decay=o.weight_decay, foreach=False
+            parameters.values(),
+            lr=o.lr * factor,
+            betas=o.betas,
+            eps=o.eps,
+            weight_decay=o.weight_decay,
         )
-    return torch.optim.SGD(
-        parameters, lr=lr, momentum=o.momentum, weight_decay=o.weight_decay, foreach=False
-    )
+    if isinstance(o, SGD):
+        return torch.optim.SGD(
+            parameters.values(),
+            lr=o.lr * factor,
+            momentum=o.momentum,
+            weight_decay=o.weight_decay,
+        )
+    mine = {id(checked.parameters[n]): p for n, p in parameters.items()}
+    groups = [
+        {
+            **{k: v for k, v in group.items() if k != "params"},
+            "lr": float(group["lr"]) * factor,
+            "params": [mine[id(p)] for p in group["params"] if id(p) in mine],
+        }
+        for group in o.param_groups
+    ]
+    kind: Any = type(o)
+    made: torch.optim.Optimizer = kind(groups)
+    for p, state in o.state.items():
+        if id(p) in mine:
+            copied = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in state.items()}
+            made.state[mine[id(p)]] = copied
+    return made

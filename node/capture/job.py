@@ -15,9 +15,12 @@ def job():
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import torch
+from torch.optim.lr_scheduler import LRScheduler
 
 from identic.node.capture.data import Rows, Windows
 from identic.protocol.lowering import CaptureError
@@ -75,8 +78,29 @@ class WarmupCosine:
         return self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-Schedule = WarmupCosine | Callable[[int], float]
-"""A factor on the learning rate, by the step counted from 0."""
+@dataclass(frozen=True)
+class Average:
+    """A running average of the weights, kept beside them from the first step on (CAP-15).
+
+    Attributes:
+        decay: share of the average that stays in each step, from 0 to 1; or a function of
+            the step, counted from 0.
+        model_file: whether the averages have the parameters' names in the model file, and the
+            trained weights are ``trained.NAME``; else the file has the trained weights alone,
+            and the state has the averages under ``average.NAME``.
+    """
+
+    decay: float | Callable[[int], float] = 0.999
+    model_file: bool = True
+
+    def at(self, step: int) -> float:
+        """Decay in step ``step``, counted from 0."""
+        return float(self.decay(step)) if callable(self.decay) else float(self.decay)
+
+
+Optimizer = AdamW | SGD | torch.optim.Optimizer
+Schedule = WarmupCosine | Callable[[int], float] | LRScheduler | Sequence[LRScheduler]
+"""A factor on the learning rate, by the step counted from 0; or torch's schedulers."""
 
 
 @dataclass(frozen=True)
@@ -86,40 +110,50 @@ class TrainingJob:
     Attributes:
         model: a ``torch.nn.Module`` in float32, in the mode (train or eval) it is to train in.
         loss: ``loss(model, *batch)``, a float32 scalar, the mean over the batch.
-        optimizer: ``AdamW`` or ``SGD``.
+        optimizer: ``AdamW`` or ``SGD``, or torch's own SGD, Adam or AdamW over the model's
+            parameters, with its groups.
         data: ``Windows`` or ``Rows``.
         steps: training steps.
-        schedule: factor on the learning rate for each step; ``None`` is 1 throughout.
+        schedule: factor on the learning rate for each step, or ``torch.optim.lr_scheduler``
+            objects of the optimizer; ``None`` is 1 throughout.
+        schedule_every: steps between two calls of the schedulers' ``step()``.
         clip: gradients longer than this, all taken as one vector, are scaled to it.
-        shards: equal pieces each batch falls into; part of the result, not of the speed.
+        clip_value: elements of gradients are kept between this and its negative.
+        shards: equal pieces each batch falls into, whose gradients are averaged; part of the
+            result, not of the speed.
+        average: a running average of the weights to keep.
         seed: of every random number of the job, from 0 to 2**64 - 1.
     """
 
     model: Any
     loss: Callable[..., Any]
-    optimizer: AdamW | SGD
+    optimizer: Optimizer
     data: Windows | Rows
     steps: int
     schedule: Schedule | None = None
+    schedule_every: int = 1
     clip: float | None = None
+    clip_value: float | None = None
     shards: int = 1
+    average: Average | None = None
     seed: int = 0
 
     def factor(self, step: int) -> float:
-        """Factor on the learning rate in step ``step``, counted from 0."""
-        if self.schedule is None:
+        """Factor on the learning rate in step ``step``, counted from 0; 1 under schedulers."""
+        schedule = self.schedule
+        if isinstance(schedule, WarmupCosine):
+            return schedule.factor(step, self.steps)
+        if schedule is None or isinstance(schedule, LRScheduler | Sequence):
             return 1.0
-        if isinstance(self.schedule, WarmupCosine):
-            return self.schedule.factor(step, self.steps)
-        return float(self.schedule(step))
+        return float(schedule(step))
 
     def check(self) -> None:
         """Refuse a job that cannot be run (CAP-1)."""
         # CAP-1: steps, shards and batch are positive, the batch is shared equally.
-        if not isinstance(self.optimizer, AdamW | SGD):
+        if not isinstance(self.optimizer, Optimizer):
             raise _wrong(
                 f"the optimizer is a {type(self.optimizer).__name__}.",
-                "use identic.AdamW or identic.SGD.",
+                "use identic.AdamW or identic.SGD, or SGD, Adam or AdamW of torch.optim.",
             )
         if not isinstance(self.data, Windows | Rows):
             raise _wrong(
@@ -127,6 +161,11 @@ class TrainingJob:
             )
         if self.steps < 1:
             raise _wrong(f"the job has {self.steps} steps.", "give a whole number of at least 1.")
+        if self.schedule_every < 1:
+            raise _wrong(
+                f"the schedule moves every {self.schedule_every} steps.",
+                "give a whole number of at least 1.",
+            )
         if self.shards < 1 or self.data.batch % self.shards:
             raise _wrong(
                 f"a batch of {self.data.batch} does not fall into {self.shards} equal shards.",
@@ -134,9 +173,14 @@ class TrainingJob:
             )
         if not 0 <= self.seed < 1 << 64:
             raise _wrong(f"the seed is {self.seed}.", "choose one from 0 to 2**64 - 1.")
-        if self.clip is not None and not self.clip > 0:
+        for limit in (self.clip, self.clip_value):
+            if limit is not None and not limit > 0:
+                raise _wrong(
+                    f"gradients are clipped to {limit}.", "clip to a positive number, or to None."
+                )
+        if self.average is not None and not 0 <= self.average.at(0) <= 1:
             raise _wrong(
-                f"gradients are clipped to {self.clip}.", "clip to a positive length, or to None."
+                f"the average keeps {self.average.at(0)} of itself.", "choose a share from 0 to 1."
             )
 
 

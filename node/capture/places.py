@@ -13,6 +13,7 @@ import linecache
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -36,14 +37,16 @@ _LIBRARIES = tuple(
 )
 
 
-def _is_users(file: str) -> bool:
+@cache
+def is_users(file: str) -> bool:
     """Whether a source file belongs to the user."""
     if file.startswith("<"):
         return False
     return not str(Path(file).resolve()).startswith((*_OURS, *_LIBRARIES))
 
 
-def _place(file: str, line: int, module: str) -> Place:
+def place_of_line(file: str, line: int, module: str = "") -> Place:
+    """The place of a line of a source file."""
     return Place(
         Path(file).name, Count(max(line, 0)), linecache.getline(file, line).strip(), module
     )
@@ -55,11 +58,11 @@ def place_of_error(error: BaseException) -> Place | None:
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if _is_users(file):
-            found = _place(file, trace.tb_lineno, "")
+        if is_users(file):
+            found = place_of_line(file, trace.tb_lineno)
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and error.filename:
-        found = _place(error.filename, error.lineno or 0, "")
+        found = place_of_line(error.filename, error.lineno or 0)
     return found
 
 
@@ -70,7 +73,6 @@ class Places(TorchFunctionMode):
         """Args: names: path of each module, by the module's ``id``."""
         super().__init__()
         self._names = names
-        self._known: dict[str, bool] = {}
 
     def __torch_function__(
         self,
@@ -81,6 +83,13 @@ class Places(TorchFunctionMode):
     ) -> Any:
         """Run ``func`` under the place of its caller."""
         del types
+        # CAP-3: no operation runs in another element type than its tensors have.
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            raise CaptureError(
+                "CAP-3",
+                "autocast is on; a program computes in float32.",
+                advice="leave out torch.autocast for the capture.",
+            )
         # CAP-8: random numbers come from the step's generator and from no other.
         if (kwargs or {}).get("generator") is not None:
             raise CaptureError(
@@ -101,18 +110,13 @@ class Places(TorchFunctionMode):
         module: str | None = None
         while frame is not None and (line is None or module is None):
             code = frame.f_code
-            if line is None and self._users(code.co_filename):
+            if line is None and is_users(code.co_filename):
                 line = (code.co_filename, frame.f_lineno)
             if module is None and code.co_argcount:
                 module = self._names.get(id(frame.f_locals.get(code.co_varnames[0])))
             frame = frame.f_back
         file, number = line or ("", 0)
-        return _place(file, number, module or "") if file else Place(module=module or "")
-
-    def _users(self, file: str) -> bool:
-        if file not in self._known:
-            self._known[file] = _is_users(file)
-        return self._known[file]
+        return place_of_line(file, number, module or "") if file else Place(module=module or "")
 
 
 def _tensors(result: Any) -> Iterator[torch.Tensor]:

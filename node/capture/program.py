@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from identic.node.capture.attributes import plain_state, restored
+from identic.node.capture.checked import CheckedJob, dropped_randomness
 from identic.node.capture.data import dtype_of
 from identic.node.capture.job import TrainingJob
-from identic.node.capture.optimizers import build_update, schedule_table, state_variables
-from identic.node.capture.places import Places, follow_backward, place_of_error
+from identic.node.capture.optimizers import Inputs, Update
+from identic.node.capture.places import place_of_error
 from identic.node.capture.refusals import explain
+from identic.node.capture.settings import kept_state, label
 from identic.node.capture.tracing import DTYPES, Traced, as_array, trace
 from identic.protocol.graph import Graph, Place, Ref
 from identic.protocol.ids import Count, Unsigned
@@ -27,10 +31,16 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Notes:
-    """Where each instruction comes from, section by section; for people only."""
+    """What people are told beside the program; nothing of it is part of the program."""
 
     gradient: tuple[Place, ...]
+    """Where each instruction of the gradient section comes from."""
     update: tuple[Place, ...]
+    """The same of the update section."""
+    torch: str
+    """Version of torch that traced the step."""
+    remarks: tuple[str, ...] = ()
+    """What the submitter should know: parameters that are not trained, and the like."""
 
 
 @dataclass(frozen=True)
@@ -61,171 +71,56 @@ class Summary:
         )
 
 
+@dataclass(frozen=True)
+class _Tensor:
+    """A variable of the program, and how to get its first content."""
+
+    variable: Variable
+    content: Callable[[], Array]
+
+
 @dataclass(frozen=True, eq=False)
 class Captured:
     """A job as nodes run it."""
 
     program: Program
-    state: list[Array]
-    """Initial state in the program's order, the loss last."""
-    data: list[Array]
     notes: Notes
     summary: Summary
     random: bool
     """Whether the model draws random numbers (dropout and its kin)."""
+    checked: CheckedJob
+    """The job that was captured."""
+    given: tuple[_Tensor, ...]
+    """State and data, in the program's order."""
 
+    @cached_property
+    def state(self) -> list[Array]:
+        """Initial state in the program's order, the loss last; made when it is first asked for.
 
-class _Model(torch.nn.Module):
-    """The user's model and loss as one module, so that its tensors can be replaced."""
+        Raises:
+            CaptureError: the model is on the meta device and has no weights (CAP-1).
+        """
+        return [t.content() for t in self.given[: len(self.program.state)]]
 
-    def __init__(self, job: TrainingJob) -> None:
-        super().__init__()
-        self.model = job.model
-        self._loss = job.loss
-
-    def forward(self, *batch: torch.Tensor) -> torch.Tensor:
-        """The loss of a batch."""
-        return self._loss(self.model, *batch)  # type: ignore[no-any-return]
-
-
-def _check_model(model: object) -> None:
-    """Refuse what is not the plain model."""
-    # CAP-1: the model is the module itself, not a wrapper that runs it elsewhere or compiled.
-    if not isinstance(model, torch.nn.Module):
-        raise CaptureError(
-            "CAP-1", f"the model is a {type(model).__name__}.", advice="give a torch.nn.Module."
-        )
-    wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
-    if isinstance(model, wrappers) or hasattr(model, "_orig_mod"):
-        raise CaptureError(
-            "CAP-1",
-            f"the model is wrapped in {type(model).__name__}.",
-            advice="give the module inside it: a program needs no compiling or distributing.",
-        )
-
-
-class Job:
-    """A checked job and its tensors, in a fixed order."""
-
-    def __init__(self, job: TrainingJob) -> None:
-        job.check()
-        _check_model(job.model)
-        self.job = job
-        self.module = _Model(job)
-        self.module.training = job.model.training
-        self.parameters = dict(job.model.named_parameters())
-        self.buffers = dict(job.model.named_buffers())
-        self.trained = [n for n, p in self.parameters.items() if p.requires_grad]
-        self.sources = job.data.tensors()
-        self._check()
-
-    def _check(self) -> None:
-        for name, tensor in [*self.parameters.items(), *self.buffers.items()]:
-            # CAP-3: a model's tensors have the element types of programs.
-            plain = tensor.dtype in DTYPES and tensor.dtype != torch.bfloat16
-            if not plain or (name in self.parameters and tensor.dtype != torch.float32):
-                raise CaptureError(
-                    "CAP-3",
-                    f"{name} has elements of type {tensor.dtype}.",
-                    advice="call model.float() before capture: parameters are float32.",
-                )
-            # CAP-2: nothing outside the loss function changes a gradient.
-            if name in self.parameters and tensor._backward_hooks:  # noqa: SLF001 - torch has no other way
-                raise CaptureError(
-                    "CAP-2",
-                    f"parameter {name} has a gradient hook, which a program would not run.",
-                    advice="move what the hook does into the loss function.",
-                )
-        if not self.trained:
-            raise CaptureError(
-                "CAP-1", "no parameter of the model is trained.", advice="set requires_grad."
-            )
-
-    def example(self) -> list[torch.Tensor]:
-        """Tensors of the types of one shard's batch."""
-        context = (0, 0, 0, 0, 0, 0)
-        return [torch.from_numpy(a) for a in self.job.data.batch_of(context, self.job.shards)]
-
-    def names(self) -> dict[int, str]:
-        """Path of each module, by ``id``."""
-        return {
-            id(module): name or type(module).__name__
-            for name, module in self.job.model.named_modules()
-        }
-
-    def step(self) -> Callable[..., Sequence[torch.Tensor]]:
-        """(context, parameters, buffers, batch) -> (loss, gradients, buffers)."""
-        split = (len(self.parameters), len(self.parameters) + len(self.buffers))
-
-        def run(_: torch.Tensor, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
-            given = zip(self.parameters, tensors[: split[0]], strict=True)
-            parameters = {
-                n: t.detach().requires_grad_() if n in self.trained else t.detach()
-                for n, t in given
-            }
-            buffers = {
-                n: t.clone()
-                for n, t in zip(self.buffers, tensors[split[0] : split[1]], strict=True)
-            }
-            batch = tensors[split[1] :]
-            replaced = {f"model.{n}": t for n, t in {**parameters, **buffers}.items()}
-            with Places(self.names()):
-                loss = torch.func.functional_call(self.module, replaced, batch)
-            self._check_loss(loss)
-            follow_backward(loss)
-            wanted = [parameters[n] for n in self.trained]
-            found: list[torch.Tensor | None] = [
-                *torch.autograd.grad(loss, wanted, allow_unused=True)
-            ]
-            gradients = [
-                torch.zeros_like(p) if g is None else g for p, g in zip(wanted, found, strict=True)
-            ]
-            # A buffer that the model replaced by assignment is found where the call left it.
-            return [loss.detach(), *gradients, *(replaced[f"model.{n}"] for n in buffers)]
-
-        return run
-
-    @staticmethod
-    def _check_loss(loss: Any) -> None:
-        # CAP-1: the loss is a float32 scalar that depends on a trained parameter.
-        if not isinstance(loss, torch.Tensor) or loss.dim() != 0 or loss.dtype != torch.float32:
-            found = (
-                f"{loss.dtype}{list(loss.shape)}"
-                if isinstance(loss, torch.Tensor)
-                else type(loss).__name__
-            )
-            raise CaptureError(
-                "CAP-1",
-                f"the loss is {found}, not a float32 scalar.",
-                advice="return the mean over the batch, such as cross_entropy gives by default.",
-            )
-        if loss.grad_fn is None:
-            raise CaptureError(
-                "CAP-1",
-                "the loss does not depend on any trained parameter.",
-                advice="compute it from the model's output, without detach or no_grad.",
-            )
+    @cached_property
+    def data(self) -> list[Array]:
+        """Data in the program's order."""
+        return [t.content() for t in self.given[len(self.program.state) :]]
 
 
 def capture(job: TrainingJob) -> Captured:
     """Turn a job into a program, its initial state and its data.
 
+    A model on the meta device has a program, but no state.
+
     Raises:
         CaptureError: the job cannot become a program; the error names the place in the
             user's source and what to do.
     """
-    checked = Job(job)
+    checked = CheckedJob(job)
     traced = _trace(checked)
-    changed = _changed_buffers(checked, traced.graph)
-    names = list(checked.buffers)
-    kept = [n for n in names if n in changed]
-    schedule = schedule_table(job)
-    fixed = [(f"buffer.{n}", as_array(checked.buffers[n])) for n in names if n not in changed]
-    # CAP-6: a tensor found in the step is one repeated number, or committed data.
-    lifted = [(f"constant.{i}", c) for i, c in enumerate(traced.constants) if not _uniform(c)]
-    data = [*checked.sources, ("schedule", schedule), *fixed, *lifted]
-    layout = _Layout(checked, kept, [(n, _type(a)) for n, a in data])
-    gradient, gradient_notes = _gradient_section(layout, traced)
+    layout = _Layout(checked, traced)
+    gradient, gradient_notes = _gradient_section(layout)
     update, update_notes = _update_section(layout)
     program = Program(
         version=Count(1),
@@ -235,24 +130,112 @@ def capture(job: TrainingJob) -> Captured:
         trainable=tuple(
             Unsigned(i) for i, n in enumerate(checked.parameters) if n in checked.trained
         ),
-        buffers=layout.buffers,
-        optimizer=layout.optimizer,
-        data=layout.data,
+        buffers=tuple(t.variable for t in layout.buffers),
+        optimizer=tuple(t.variable for t in layout.optimizer),
+        data=tuple(t.variable for t in layout.data),
         gradient=gradient,
         update=update,
     )
     return Captured(
         program=program,
-        state=_initial_state(checked, layout),
-        data=[a for _, a in data],
-        notes=Notes(gradient_notes, update_notes),
+        notes=Notes(gradient_notes, update_notes, torch.__version__, tuple(_remarks(checked))),
         summary=_summary(checked, program),
         random=any(n.target.startswith("identic.uniform") for n in traced.graph.nodes),
+        checked=checked,
+        given=layout.given,
     )
 
 
-def _type(array: Array) -> TensorType:
-    return TensorType.of(dtype_of(array), array.shape)
+# ---- variables ------------------------------------------------------------------------------
+
+
+class _Layout:
+    """Variables of the program, and where each stands among a section's inputs."""
+
+    def __init__(self, checked: CheckedJob, traced: Traced) -> None:
+        self.checked, self.traced = checked, traced
+        self.update = Update(checked.job, checked.groups())
+        average = checked.job.average
+        self._renamed = average is not None and average.model_file
+        names = {
+            n: f"trained.{n}" if self._renamed and n in checked.trained else n
+            for n in checked.parameters
+        }
+        self._weights = [_of_tensor(names[n], p) for n, p in checked.parameters.items()]
+        self.trained = tuple(Variable(n, _type_of(checked.parameters[n])) for n in checked.trained)
+        averages = [
+            _of_tensor(n if self._renamed else f"average.{n}", checked.parameters[n])
+            for n in checked.trained
+            if average is not None
+        ]
+        self._averages = averages if self._renamed else []
+        changed = _changed_buffers(checked, traced.graph)
+        self.buffers = [_of_tensor(n, b) for n, b in checked.buffers.items() if n in changed]
+        kept = kept_state(checked.job, {n: checked.parameters[n] for n in checked.trained})
+        own = [_kept(v, kept.get(v.name)) for v in self.update.variables(self.trained)]
+        self.optimizer = own if self._renamed else own + averages
+        self.data = self._data(changed)
+
+    def _data(self, changed: set[str]) -> list[_Tensor]:
+        checked = self.checked
+        # CAP-6: a tensor found in the step is one repeated number, or committed data.
+        lifted = enumerate(self.traced.constants)
+        return [
+            *(_of_array(n, a) for n, a in checked.sources),
+            _of_array("schedule", self.update.table),
+            *(_of_tensor(f"buffer.{n}", b) for n, b in checked.buffers.items() if n not in changed),
+            *(_of_array(f"constant.{i}", c) for i, c in lifted if not _uniform(c)),
+        ]
+
+    @property
+    def parameters(self) -> tuple[Variable, ...]:
+        """Parameters of the program: those of the model, and averages that take their names."""
+        return tuple(t.variable for t in (*self._weights, *self._averages))
+
+    @property
+    def given(self) -> tuple[_Tensor, ...]:
+        """Every variable with its first content, in the order of state and data."""
+        loss = _kept(Variable("loss", LOSS_TYPE), None)
+        state = (*self._weights, *self._averages, *self.buffers, *self.optimizer, loss)
+        return (*state, *self.data)
+
+    def types(self, tensors: Sequence[_Tensor]) -> list[TensorType]:
+        """Types of variables."""
+        return [t.variable.type for t in tensors]
+
+    def average_names(self) -> list[str]:
+        """Names of the averages as the update calls them, in the order of ``_averages``."""
+        return [f"average.{v.name}" for v in self.trained] if self._renamed else []
+
+
+def _of_tensor(name: str, tensor: torch.Tensor) -> _Tensor:
+    return _Tensor(Variable(name, _type_of(tensor)), partial(_content, name, tensor))
+
+
+def _of_array(name: str, array: Array) -> _Tensor:
+    return _Tensor(Variable(name, TensorType.of(dtype_of(array), array.shape)), lambda: array)
+
+
+def _kept(variable: Variable, content: Array | None) -> _Tensor:
+    """State of the optimizer: what it has kept, or zeros."""
+    if content is not None:
+        return _Tensor(variable, lambda: content)
+    return _Tensor(variable, lambda: np.zeros(tuple(variable.type.shape), np.float32))
+
+
+def _type_of(tensor: torch.Tensor) -> TensorType:
+    return TensorType.of(DTYPES[tensor.dtype], tuple(tensor.shape))
+
+
+def _content(name: str, tensor: torch.Tensor) -> Array:
+    # CAP-1: a job that is to be run has weights.
+    if tensor.device.type == "meta":
+        raise CaptureError(
+            "CAP-1",
+            f"{name} is on the meta device and has no content.",
+            advice="make the model on the CPU to run the job; its program needs no weights.",
+        )
+    return as_array(tensor)
 
 
 def _uniform(array: Array) -> bool:
@@ -267,103 +250,96 @@ def _filled(builder: Builder, array: Array) -> int:
     return builder.expand(builder.full(dtype_of(array), value), array.shape)
 
 
-class _Layout:
-    """Variables of the program, and where each stands among a section's inputs."""
-
-    def __init__(
-        self, checked: Job, kept: Sequence[str], data: Sequence[tuple[str, TensorType]]
-    ) -> None:
-        self.checked = checked
-        self.parameters = tuple(
-            Variable(n, TensorType.of(DTYPES[p.dtype], tuple(p.shape)))
-            for n, p in checked.parameters.items()
-        )
-        self.buffers = tuple(
-            Variable(
-                n, TensorType.of(DTYPES[checked.buffers[n].dtype], tuple(checked.buffers[n].shape))
-            )
-            for n in kept
-        )
-        self.trained = tuple(v for v in self.parameters if v.name in checked.trained)
-        self.optimizer = state_variables(checked.job, self.trained)
-        self.data = tuple(Variable(n, t) for n, t in data)
+# ---- sections -------------------------------------------------------------------------------
 
 
-def _types(variables: Sequence[Variable]) -> list[TensorType]:
-    return [v.type for v in variables]
-
-
-def _gradient_section(layout: _Layout, traced: Traced) -> tuple[Section, tuple[Place, ...]]:
+def _gradient_section(layout: _Layout) -> tuple[Section, tuple[Place, ...]]:
     """The sampler, the loss, its gradients and the buffers after it."""
-    checked = layout.checked
-    inputs = [
-        *_types(layout.parameters),
-        *_types(layout.buffers),
-        *_types(layout.data),
-        CONTEXT_TYPE,
-    ]
-    builder = Builder(inputs)
-    context = len(inputs) - 1
-    first_data = len(layout.parameters) + len(layout.buffers)
-    data = {v.name: first_data + i for i, v in enumerate(layout.data)}
+    checked, traced = layout.checked, layout.traced
+    parameters = [v.type for v in layout.parameters]
+    groups = [parameters, layout.types(layout.buffers), layout.types(layout.data)]
+    inputs = [t for group in groups for t in group]
+    builder = Builder([*inputs, CONTEXT_TYPE])
+    context = len(inputs)
+    first = len(parameters) + len(layout.buffers)
+    data = {t.variable.name: first + i for i, t in enumerate(layout.data)}
     builder.place = Place(module="data")
     sources = [data[name] for name, _ in checked.sources]
     batch = checked.job.data.sample(builder, sources, context, checked.job.shards)
-    state = {v.name: len(layout.parameters) + i for i, v in enumerate(layout.buffers)}
+    state = {t.variable.name: len(parameters) + i for i, t in enumerate(layout.buffers)}
     buffers = [state[n] if n in state else data[f"buffer.{n}"] for n in checked.buffers]
     constants = [
         data[f"constant.{i}"] if f"constant.{i}" in data else _filled(builder, array)
         for i, array in enumerate(traced.constants)
     ]
-    parameters = list(range(len(layout.parameters)))
-    outputs = lower(traced.graph, builder, [context, *parameters, *buffers, *batch, *constants])
+    weights = list(range(len(checked.parameters)))
+    outputs = lower(traced.graph, builder, [context, *weights, *buffers, *batch, *constants])
     split = 1 + len(checked.trained)
     after = dict(zip(checked.buffers, outputs[split:], strict=True))
-    return builder.finish([*outputs[:split], *(after[v.name] for v in layout.buffers)])
+    return builder.finish([*outputs[:split], *(after[t.variable.name] for t in layout.buffers)])
 
 
 def _update_section(layout: _Layout) -> tuple[Section, tuple[Place, ...]]:
     """Parameters and optimizer after the step."""
-    groups = [layout.parameters, layout.trained, layout.optimizer, layout.data]
-    inputs = [t for group in groups for t in _types(group)]
+    names = [v.name for v in layout.trained]
+    optimizer = [t.variable for t in layout.optimizer]
+    groups = [
+        [v.type for v in layout.parameters],
+        [v.type for v in layout.trained],
+        [v.type for v in optimizer],
+        layout.types(layout.data),
+    ]
+    inputs = [t for group in groups for t in group]
     builder = Builder([*inputs, CONTEXT_TYPE])
     starts = [sum(len(g) for g in groups[:i]) for i in range(len(groups))]
-    parameters = list(range(len(layout.parameters)))
-    trained = [i for i, v in enumerate(layout.parameters) if v in layout.trained]
-    gradients = list(range(starts[1], starts[2]))
-    schedule = starts[3] + next(i for i, v in enumerate(layout.data) if v.name == "schedule")
-    updated = build_update(
-        builder,
-        layout.checked.job,
-        [v.name for v in layout.trained],
-        trained,
-        gradients,
-        list(range(starts[2], starts[3])),
-        schedule,
-        len(inputs),
+    weights = {n: i for i, n in enumerate(layout.checked.parameters) if n in names}
+    averages = {n: len(layout.checked.parameters) + i for i, n in enumerate(layout.average_names())}
+    schedule = next(i for i, t in enumerate(layout.data) if t.variable.name == "schedule")
+    given = Inputs(
+        parameters=weights,
+        gradients={n: starts[1] + i for i, n in enumerate(names)},
+        optimizer={v.name: starts[2] + i for i, v in enumerate(optimizer)} | averages,
+        schedule=starts[3] + schedule,
+        context=len(inputs),
     )
-    for place, value in zip(trained, updated.parameters, strict=True):
-        parameters[place] = value
-    return builder.finish([*parameters, *updated.optimizer])
+    updated = layout.update.build(builder, given)
+    outputs = [updated.parameters.get(n, i) for i, n in enumerate(layout.checked.parameters)]
+    outputs += [updated.optimizer[n] for n in averages]
+    return builder.finish([*outputs, *(updated.optimizer[v.name] for v in optimizer)])
 
 
-def _initial_state(checked: Job, layout: _Layout) -> list[Array]:
-    tensors = [as_array(p) for p in checked.parameters.values()]
-    tensors += [as_array(checked.buffers[v.name]) for v in layout.buffers]
-    tensors += [np.zeros(tuple(v.type.shape), np.float32) for v in layout.optimizer]
-    return [*tensors, np.zeros(tuple(LOSS_TYPE.shape), np.float32)]
+# ---- tracing --------------------------------------------------------------------------------
 
 
-def _trace(checked: Job) -> Traced:
+def _trace(checked: CheckedJob) -> Traced:
     """Trace the step, with every failure explained in the user's terms."""
     context = torch.zeros(6, dtype=torch.int64)
     tensors = [*checked.parameters.values(), *checked.buffers.values(), *checked.example()]
+    plain = partial(plain_state, checked.model, checked.job.loss)
     try:
-        return trace(checked.step(), [context, *tensors])
+        with restored(checked.model), torch.compiler.set_stance("force_eager"):
+            traced = trace(checked.step(), [context, *tensors], plain)
     except CaptureError as error:
         raise _placed(error, error.__cause__ or error) from error
     except Exception as error:
         raise explain(error) from error
+    return _without_unused(checked, traced)
+
+
+def _without_unused(checked: CheckedJob, traced: Traced) -> Traced:
+    """Leave out the gradients of parameters that the loss does not depend on."""
+    unused = {1 + i for i, n in enumerate(checked.trained) if n in checked.unused}
+    checked.drop_unused()
+    # CAP-1: the loss depends on a parameter that is trained.
+    if not checked.trained:
+        raise CaptureError(
+            "CAP-1",
+            "the loss does not depend on any trained parameter.",
+            advice="compute it from the model's output, without detach or no_grad.",
+        )
+    graph = traced.graph
+    outputs = tuple(o for i, o in enumerate(graph.outputs) if i not in unused)
+    return Traced(Graph(graph.inputs, graph.nodes, outputs), traced.constants)
 
 
 def _placed(error: CaptureError, cause: BaseException) -> CaptureError:
@@ -379,7 +355,7 @@ def _placed(error: CaptureError, cause: BaseException) -> CaptureError:
 _SAME = ("aten.clone", "aten.alias", "aten.detach", "aten.lift_fresh", "aten.lift_fresh_copy")
 
 
-def _changed_buffers(checked: Job, graph: Graph) -> set[str]:
+def _changed_buffers(checked: CheckedJob, graph: Graph) -> set[str]:
     """Names of the buffers that a step writes."""
     changed = set()
     first = 1 + len(checked.parameters)
@@ -397,16 +373,41 @@ def _changed_buffers(checked: Job, graph: Graph) -> set[str]:
     return changed
 
 
-def _summary(checked: Job, program: Program) -> Summary:
+# ---- words ----------------------------------------------------------------------------------
+
+
+def _remarks(checked: CheckedJob) -> Sequence[str]:
+    """What a submitter should know about the capture."""
+    found = []
+    if checked.model is not checked.job.model:
+        found.append(f"the model inside {type(checked.job.model).__name__} is captured")
+    for names, why in (
+        (checked.left_out, "the optimizer does not have them"),
+        (checked.unused, "the loss does not use them"),
+    ):
+        if names:
+            found.append(f"not trained, since {why}: {_listed(names)}")
+    still = list(dropped_randomness(checked.model))
+    if still:
+        found.append(f"the model is in evaluation mode: no dropout in {_listed(still)}")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _summary(checked: CheckedJob, program: Program) -> Summary:
     job = checked.job
     length = getattr(job.data, "length", None)
+    weights = program.parameters[: len(checked.parameters)]
     return Summary(
-        model=type(job.model).__name__,
-        parameters=sum(v.type.elements for v in program.parameters),
-        tensors=len(program.parameters),
+        model=type(checked.model).__name__,
+        parameters=sum(v.type.elements for v in weights),
+        tensors=len(weights),
         gradient=len(program.gradient.instructions),
         update=len(program.update.instructions),
-        optimizer=type(job.optimizer).__name__,
+        optimizer=label(job),
         steps=job.steps,
         batch=f"{job.data.batch} x {length} tokens" if length else f"{job.data.batch} rows",
     )

@@ -9,7 +9,9 @@ stream and the element's index. Streams are numbered in the order of the calls, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,9 @@ _NO_BACKWARD = -1
 
 FIRST_STREAM = 16
 """Streams below are kept for the sampler."""
+
+MOST_WHOLE = 1 << 24
+"""Most numbers that a random whole number is chosen from."""
 
 
 @torch.library.custom_op("identic::uniform", mutates_args=())
@@ -41,32 +46,84 @@ def _uniform_type(context: torch.Tensor, stream: int, shape: Sequence[int]) -> t
     return torch.empty(tuple(shape), dtype=torch.float32, device=context.device)
 
 
+@dataclass(frozen=True)
+class _Standing:
+    """Where the step's generator stands: what code gets that saves its state."""
+
+    streams: int
+
+
 class Randomness:
     """Numbers the streams of one run of a step."""
 
     def __init__(self) -> None:
         self._context: torch.Tensor | None = None
         self._streams = 0
+        self._drawn = 0
 
-    def start(self, context: torch.Tensor) -> None:
-        """Begin a run: streams are numbered from the start."""
+    @contextmanager
+    def run(self, context: torch.Tensor) -> Iterator[None]:
+        """A run of the step: streams are numbered from the start.
+
+        Meanwhile torch's functions that save and restore the state of its generator do so
+        with the step's: activation checkpointing draws the numbers of a layer again.
+        """
         self._context = context
-        self._streams = 0
+        self._streams = self._drawn = 0
+        replaced = {
+            "get_rng_state": lambda: _Standing(self._streams),
+            "set_rng_state": self._restore,
+            "manual_seed": _refusal("torch.manual_seed"),
+            "seed": _refusal("torch.seed"),
+        }
+        kept = [(m, n, getattr(m, n)) for m in (torch, torch.random) for n in replaced]
+        try:
+            for module, name, _ in kept:
+                setattr(module, name, replaced[name])
+            yield
+        finally:
+            for module, name, function in kept:
+                setattr(module, name, function)
+
+    def _restore(self, state: object) -> None:
+        # CAP-8: the step's generator goes back only to where it has stood in this step.
+        if not isinstance(state, _Standing):
+            raise _refused("torch.set_rng_state")
+        self._streams = state.streams
 
     def draw(self, shape: Sequence[int]) -> torch.Tensor:
         """The next stream's numbers."""
         if self._context is None:
             raise RuntimeError("random numbers are drawn outside a step")
-        # CAP-8: a step draws in its forward pass alone, so that no number is drawn twice.
-        if torch._C._current_graph_task_id() != _NO_BACKWARD:  # noqa: SLF001 - torch has no other
+        backward = torch._C._current_graph_task_id() != _NO_BACKWARD  # noqa: SLF001 - torch has no other
+        # CAP-8: while gradients are computed no number is drawn but those of the forward pass.
+        if backward and self._streams >= self._drawn:
             raise CaptureError(
                 "CAP-8",
-                "random numbers are drawn again while gradients are computed.",
-                advice="keep dropout out of torch.utils.checkpoint, or call the layer without it.",
+                "other random numbers are drawn while gradients are computed.",
+                advice="leave preserve_rng_state of torch.utils.checkpoint as it is, or draw in "
+                "the forward pass.",
             )
         stream = FIRST_STREAM + self._streams
         self._streams += 1
+        self._drawn = max(self._drawn, self._streams)
         return torch.ops.identic.uniform(self._context, stream, list(shape))  # type: ignore[no-any-return]
+
+    def whole(self, low: int, high: int, shape: Sequence[int]) -> torch.Tensor:
+        """Whole numbers from ``low`` to below ``high``, int64."""
+        # CAP-8: u * n is below n for every u of 24 bits, so n is at most 2**24.
+        if not 0 < high - low <= MOST_WHOLE:
+            raise CaptureError(
+                "CAP-8",
+                f"torch.randint from {low} to {high} has no rule.",
+                advice=f"choose among at most {MOST_WHOLE} numbers.",
+                operator="aten.randint.low",
+            )
+        return (self.draw(shape) * float(high - low)).to(torch.int64) + low
+
+    def exponential(self, shape: Sequence[int], rate: float = 1.0) -> torch.Tensor:
+        """Exponential numbers: minus the logarithm of a uniform number."""
+        return -torch.log(1.0 - self.draw(shape)) / rate
 
     def normal(self, shape: Sequence[int]) -> torch.Tensor:
         """Standard normal numbers by the Box-Muller formula on two streams."""
@@ -87,6 +144,21 @@ class Randomness:
             aten.randn.default: lambda size, **k: _as(self.normal(size), k.get("dtype")),
             aten.randn_like.default: lambda x, **k: _as(
                 self.normal(x.shape), k.get("dtype") or x.dtype
+            ),
+            aten.randint.default: lambda high, size, **k: _as(
+                self.whole(0, high, size), k.get("dtype"), torch.int64
+            ),
+            aten.randint.low: lambda low, high, size, **k: _as(
+                self.whole(low, high, size), k.get("dtype"), torch.int64
+            ),
+            aten.randint_like.default: lambda x, high, **k: _as(
+                self.whole(0, high, x.shape), k.get("dtype") or x.dtype, torch.int64
+            ),
+            aten.randint_like.low_dtype: lambda x, low, high, **k: _as(
+                self.whole(low, high, x.shape), k.get("dtype") or x.dtype, torch.int64
+            ),
+            aten.exponential_.default: lambda x, rate=1.0, **_: x.copy_(
+                self.exponential(x.shape, rate)
             ),
             aten.uniform_.default: self._uniform_in_place,
             aten.normal_.default: self._normal_in_place,
@@ -126,28 +198,35 @@ class Randomness:
 _REFUSED = (
     ("randperm", "default"),
     ("multinomial", "default"),
-    ("randint", "default"),
-    ("randint", "low"),
-    ("randint_like", "default"),
     ("poisson", "default"),
-    ("exponential_", "default"),
+    ("random_", "default"),
+    ("random_", "from"),
+    ("random_", "to"),
+    ("bernoulli_", "Tensor"),
+    ("rrelu_with_noise", "default"),
     ("geometric_", "default"),
     ("log_normal_", "default"),
     ("cauchy_", "default"),
 )
 
 
-def _as(values: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
-    return values if dtype in (None, torch.float32) else values.to(dtype)
+def _as(
+    values: torch.Tensor, dtype: torch.dtype | None, own: torch.dtype = torch.float32
+) -> torch.Tensor:
+    return values if dtype in (None, own) else values.to(dtype)
+
+
+def _refused(operator: str) -> CaptureError:
+    return CaptureError(
+        "CAP-8",
+        f"{operator} is a random operation without a rule in a step.",
+        advice="use dropout, torch.rand, randn, randint or bernoulli; the job has one seed.",
+        operator=operator,
+    )
 
 
 def _refusal(operator: str) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
-        raise CaptureError(
-            "CAP-8",
-            f"{operator} is a random operation without a rule in a step.",
-            advice="use dropout, torch.rand, torch.randn or torch.bernoulli.",
-            operator=operator,
-        )
+        raise _refused(operator)
 
     return refuse

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -27,6 +27,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from identic.node.capture import decompositions
+from identic.node.capture.attributes import check_chance, check_settled, line_of_change
 from identic.node.capture.places import current
 from identic.node.capture.randomness import Randomness
 from identic.protocol.dtypes import DType
@@ -58,9 +59,16 @@ class Traced:
 
 
 def trace(
-    function: Callable[..., Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor]
+    function: Callable[..., Sequence[torch.Tensor]],
+    inputs: Sequence[torch.Tensor],
+    plain: Callable[[], Mapping[str, object]] = dict,
 ) -> Traced:
     """Trace ``function(*inputs)``; the first input is the context that seeds random numbers.
+
+    Args:
+        function: what to trace.
+        inputs: tensors of the types it is to have.
+        plain: numbers and texts that the function can reach and must not go on changing.
 
     Raises:
         CaptureError: an operation cannot be part of a program; other errors are the
@@ -72,8 +80,7 @@ def trace(
     with mode:
         own = [torch.empty(tuple(x.shape), dtype=x.dtype, device="cpu") for x in inputs]
     with fx_traceback.preserve_node_meta(), math_attention():
-        first = _record(function, own)
-        _check_repeats(first, _record(function, own))
+        first = _record_twice(function, own, plain)
         second = make_fx(
             functionalize(_Replay(first).run),
             decomposition_table=decompositions.table(),
@@ -84,6 +91,27 @@ def trace(
     return _Reader(second).read()
 
 
+def _record_twice(
+    function: Callable[..., Sequence[torch.Tensor]],
+    inputs: Sequence[torch.Tensor],
+    plain: Callable[[], Mapping[str, object]],
+) -> GraphModule:
+    """The first pass, twice: what does not stay the same is no program."""
+    made: list[GraphModule] = []
+
+    def run() -> None:
+        made.append(_record(function, inputs))
+
+    check_chance(run)
+    first, before = made[0], plain()
+    run()
+    after = plain()
+    _check_repeats(first, made[-1])
+    if repr(before) != repr(after):
+        check_settled(before, after, line_of_change(run, lambda: repr(plain())))
+    return first
+
+
 def _record(
     function: Callable[..., Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor]
 ) -> GraphModule:
@@ -91,8 +119,8 @@ def _record(
     randomness = Randomness()
 
     def seeded(*arguments: torch.Tensor) -> list[torch.Tensor]:
-        randomness.start(arguments[0])
-        return list(function(*arguments))
+        with randomness.run(arguments[0]):
+            return list(function(*arguments))
 
     recorded = make_fx(
         seeded,

@@ -10,16 +10,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from identic.node.capture.data import Examples as Examples
     from identic.node.capture.data import Rows as Rows
     from identic.node.capture.data import Windows as Windows
     from identic.node.capture.initial import initial as initial
     from identic.node.capture.job import SGD as SGD
     from identic.node.capture.job import AdamW as AdamW
+    from identic.node.capture.job import Average as Average
     from identic.node.capture.job import TrainingJob as TrainingJob
     from identic.node.capture.job import WarmupCosine as WarmupCosine
 
 _JOB_WORDS = {
     "AdamW": "job",
+    "Average": "job",
+    "Examples": "data",
     "Rows": "data",
     "SGD": "job",
     "TrainingJob": "job",
@@ -31,6 +35,8 @@ _JOB_WORDS = {
 __all__ = [
     "SGD",
     "AdamW",
+    "Average",
+    "Examples",
     "Rows",
     "TrainingJob",
     "WarmupCosine",

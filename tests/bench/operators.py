@@ -16,7 +16,8 @@ from identic.kernels.arrays import Array
 from identic.kernels.cpu_backend import CpuBackend, element_strides
 from identic.kernels.executor import Executor
 from identic.node.capture.data import dtype_of
-from identic.node.capture.optimizers import build_update, schedule_table, state_variables
+from identic.node.capture.optimizers import Inputs, Update
+from identic.node.capture.settings import groups
 from identic.node.capture.tracing import trace
 from identic.protocol.dtypes import DType
 from identic.protocol.ids import Count, Unsigned
@@ -166,15 +167,17 @@ def _adamw(side: int = 1024) -> Case:
     )
     kind = TensorType.of(DType.FLOAT32, (side, side))
     trained = (Variable("p", kind),)
-    gradient, schedule = _numbers(side, side).numpy(), schedule_table(job)
+    rule = Update(job, groups(job, {"p": torch.empty(0)}))
+    gradient, schedule = _numbers(side, side).numpy(), rule.table
     data = (Variable("gradient", kind), Variable("schedule", _type(schedule)))
     types = [v.type for v in data]
-    optimizer = state_variables(job, trained)
+    optimizer = rule.variables(trained)
     forward = Builder([kind, *types, CONTEXT_TYPE])
     first, _ = forward.finish([forward.full(DType.FLOAT32, 0.0), 1])
     update = Builder([kind, kind, *(v.type for v in optimizer), *types, CONTEXT_TYPE])
-    updated = build_update(update, job, ["p"], [0], [1], [2, 3], 5, 6)
-    second, _ = update.finish([*updated.parameters, *updated.optimizer])
+    kept = {v.name: 2 + i for i, v in enumerate(optimizer)}
+    updated = rule.build(update, Inputs({"p": 0}, {"p": 1}, kept, schedule=5, context=6))
+    second, _ = update.finish([updated.parameters["p"], *updated.optimizer.values()])
     program = Program(
         version=Count(1),
         shards=Count(1),

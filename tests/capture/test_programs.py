@@ -5,25 +5,18 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from identic.kernels.cpu_backend import CpuBackend
-from identic.kernels.executor import Executor
 from identic.node.capture import (
-    SGD,
-    AdamW,
     Captured,
     CaptureError,
     TrainingJob,
-    WarmupCosine,
     capture,
     check_against_eager,
 )
-from identic.node.capture.check import _StepRandomness
-from identic.node.capture.randomness import Randomness
+from identic.node.capture.check import StepRandomness
 from identic.node.capture.tracing import math_attention
 from identic.protocol.program.codec import program_digest
 from identic.protocol.program.context import context
@@ -54,9 +47,7 @@ def eager(job: TrainingJob, dtype: torch.dtype, shard: int) -> tuple[Tensor, lis
     arrays = job.data.batch_of(words, job.shards)
     batch = [torch.from_numpy(a) for a in arrays]
     batch = [t.to(dtype) if t.is_floating_point() else t for t in batch]
-    randomness = Randomness()
-    randomness.start(torch.tensor(words))
-    with math_attention(), _StepRandomness(randomness):
+    with math_attention(), StepRandomness(torch.tensor(words)):
         loss = job.loss(model, *batch)
         trained = [p for p in model.parameters() if p.requires_grad]
         return loss, list(torch.autograd.grad(loss, trained))
@@ -137,80 +128,6 @@ def test_notes_name_module_and_line_of_forward_and_backward(exact: Exact) -> Non
         "schedule",
         "optimizer.tokens.weight",
     }
-
-
-def steps(job: TrainingJob) -> tuple[list[Any], list[Tensor]]:
-    """Parameters after all steps, by the program and by torch's own optimizer."""
-    captured = capture(job)
-    executor = Executor(unroll(captured.program), CpuBackend())
-    state: list[Any] = captured.state
-    model = copy.deepcopy(job.model)
-    o = job.optimizer
-    optimizer: torch.optim.Optimizer
-    if isinstance(o, AdamW):
-        optimizer = torch.optim.AdamW(
-            model.parameters(), lr=o.lr, betas=o.betas, eps=o.eps, weight_decay=o.weight_decay
-        )
-    else:
-        optimizer = torch.optim.SGD(
-            model.parameters(), lr=o.lr, momentum=o.momentum, weight_decay=o.weight_decay
-        )
-    for step in range(job.steps):
-        state = executor.step(state, captured.data, job.seed, step)
-        optimizer.zero_grad()
-        for group in optimizer.param_groups:
-            group["lr"] = o.lr * job.factor(step)
-        for shard in range(job.shards):
-            batch = job.data.batch_of(context(job.seed, step, shard), job.shards)
-            loss = job.loss(model, *(torch.from_numpy(a) for a in batch)) / job.shards
-            loss.backward()
-        if job.clip is not None:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), job.clip)
-        optimizer.step()
-    return state, list(model.parameters())
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "clip", "shards"),
-    [
-        (AdamW(lr=1e-2, betas=(0.8, 0.9), eps=1e-4, weight_decay=0.5), None, 1),
-        (AdamW(lr=1e-2, eps=1e-4), 0.05, 2),
-        (SGD(lr=0.5), None, 4),
-        (SGD(lr=0.5, momentum=0.9, weight_decay=0.1), 0.05, 1),
-    ],
-)
-def test_cap_11__cap_12__cap_13__ten_steps_are_those_of_torchs_optimizers(
-    optimizer: AdamW | SGD, clip: float | None, shards: int
-) -> None:
-    schedule = WarmupCosine(warmup=3, floor=0.1)
-    job = CASES["mlp"].job(
-        optimizer=optimizer, clip=clip, shards=shards, schedule=schedule, steps=10
-    )
-    state, parameters = steps(job)
-    for ours, theirs in zip(state, parameters, strict=False):
-        assert np.allclose(ours, theirs.detach().numpy(), rtol=1e-4, atol=2e-6)
-
-
-def test_cap_12__the_schedule_is_a_table_of_float32_numbers() -> None:
-    job = CASES["mlp"].job(
-        optimizer=AdamW(lr=0.1, weight_decay=0.5), schedule=lambda t: 1 / (t + 1)
-    )
-    captured = capture(job)
-    (table,) = [
-        a for v, a in zip(captured.program.data, captured.data, strict=True) if v.name == "schedule"
-    ]
-    assert table.shape == (4, 3)
-    t = np.arange(1, 5)
-    want = np.stack([1 - 0.05 / t, -0.1 / t / (1 - 0.9**t), np.sqrt(1 - 0.999**t)], axis=1)
-    assert np.allclose(table, want.astype(np.float32), rtol=1e-6, atol=0)
-
-
-def test_warmup_cosine_rises_to_one_and_falls_to_its_floor() -> None:
-    schedule = WarmupCosine(warmup=4, floor=0.25)
-    factors = [schedule.factor(t, 20) for t in range(20)]
-    assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
-    assert factors[4:] == sorted(factors[4:], reverse=True)
-    assert factors[-1] == pytest.approx(0.25)
 
 
 def test_cap_14__a_program_that_is_not_the_step_is_refused(exact: Exact) -> None:
