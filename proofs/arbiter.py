@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from identic.proofs.referee import judge
 from identic.proofs.report import Report
 from identic.proofs.signatures import SigningKey, sign, verify
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.machine import (
     Judge,
     Judged,
@@ -78,6 +79,16 @@ def call_time(dispute: Dispute, at: Millis) -> Progress:
         IllegalMove: nobody is.
     """
     after, _ = step(dispute, TimeCalled(at))
+    return Progress(after, None)
+
+
+def pause(dispute: Dispute, absence: Pause) -> Progress:
+    """Move the clocks on by a time in which the coordinator took no move.
+
+    Raises:
+        IllegalMove: the pause is none, or began before the last event (DSP-18).
+    """
+    after, _ = step(dispute, absence)
     return Progress(after, None)
 
 

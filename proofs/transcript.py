@@ -4,7 +4,7 @@ Established by a replay:
 
 1. the bytes are one transcript of a known version, signed whole by its coordinator (RCP-1);
 2. the program is the one of the terms, and the terms are those of both claims (RCP-2);
-3. every move is its party's, and fits the rules at its time (DSP-1 to DSP-14);
+3. every move is its party's, and fits the rules at its time (DSP-1 to DSP-18);
 4. these moves at these times give this ruling (RCP-3).
 
 Not established: that the coordinator recorded times truthfully, and that it is the one the
@@ -13,11 +13,14 @@ reader trusts, unless the reader says whom. Spec: docs/spec/commitments.md (RCP-
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 
 from identic.proofs import arbiter
 from identic.proofs.report import Report
 from identic.proofs.signatures import SigningKey, sign, verify
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.moves import SignedMove
 from identic.protocol.dispute.setup import Opening, Setup
 from identic.protocol.dispute.state import Dispute, Ruling
@@ -31,7 +34,7 @@ from identic.protocol.program.plan import StepPlan
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits
 
-VERSION = 1
+VERSION = 2
 MAX_TRANSCRIPT_BYTES = 1 << 27
 """Longest transcript that is read."""
 
@@ -50,7 +53,7 @@ class Transcript:
     """What happened in a dispute."""
 
     version: Count
-    """1."""
+    """2."""
     terms: JobTerms
     program: bytes
     """Canonical encoding of the program."""
@@ -58,6 +61,8 @@ class Transcript:
     """Parties, claims and the beginning."""
     moves: tuple[TimedMove, ...]
     """All moves that counted, in order."""
+    pauses: tuple[Pause, ...]
+    """Times in which the coordinator could take no move, in order."""
     called: Millis | None
     """Unix time at which time was called, if that ended the dispute."""
     ruling: Ruling
@@ -108,13 +113,15 @@ def replay(data: bytes, coordinator: PartyId | None = None, limits: Limits | Non
         ProtocolError: any byte is not as the coordinator signed it, or the record does not
             lead to its ruling.
     """
-    # RCP-1: a transcript is one canonical encoding, of version 1, signed by its coordinator.
+    # RCP-1: a transcript is one canonical encoding, of version 2, signed by its coordinator.
     if len(data) > MAX_TRANSCRIPT_BYTES:
         raise ProtocolError("RCP-1", Code.TOO_LARGE, got=len(data), want=MAX_TRANSCRIPT_BYTES)
+    # Every version begins with its number, in the encoding of a count.
+    version = int.from_bytes(data[:8], "big")
+    if version != VERSION:
+        raise ProtocolError("RCP-1", Code.UNSUPPORTED, got=f"version {version}", want=VERSION)
     signed = decode(SignedTranscript, data)
     record = signed.transcript
-    if record.version != VERSION:
-        raise ProtocolError("RCP-1", Code.UNSUPPORTED, got=record.version, want=VERSION)
     if coordinator is not None and record.coordinator != coordinator:
         raise ProtocolError("RCP-1", Code.FORBIDDEN, got=record.coordinator, want=coordinator)
     verify(record.coordinator, Domain.TRANSCRIPT, record, signed.signature)
@@ -124,6 +131,11 @@ def replay(data: bytes, coordinator: PartyId | None = None, limits: Limits | Non
     if dispute.ruling != record.ruling:
         raise ProtocolError("RCP-3", Code.MISMATCH, got=record.ruling, want=dispute.ruling)
     return Replay(record, plan, dispute, report)
+
+
+def in_order(moves: Iterable[TimedMove], pauses: Iterable[Pause]) -> Iterator[TimedMove | Pause]:
+    """Moves and pauses by their times; a move at the end of a pause comes after it."""
+    return merge(pauses, moves, key=lambda event: event.at)
 
 
 def _plan(record: Transcript, limits: Limits) -> StepPlan:
@@ -139,8 +151,11 @@ def _plan(record: Transcript, limits: Limits) -> StepPlan:
 
 def _play(record: Transcript, plan: StepPlan) -> tuple[Dispute, Report | None]:
     progress = arbiter.start(Setup(record.terms, plan, record.opening))
-    for timed in record.moves:
-        progress = arbiter.apply(progress.dispute, timed.move, timed.at)
+    for event in in_order(record.moves, record.pauses):
+        if isinstance(event, Pause):
+            progress = arbiter.pause(progress.dispute, event)
+        else:
+            progress = arbiter.apply(progress.dispute, event.move, event.at)
     if record.called is not None:
         progress = arbiter.call_time(progress.dispute, record.called)
     return progress.dispute, progress.report

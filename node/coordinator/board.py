@@ -16,8 +16,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from identic.node.coordinator.cases import Case, after_move, after_time, open_case, same_ruling
+from identic.node.coordinator.cases import (
+    Case,
+    after_move,
+    after_time,
+    open_case,
+    paused,
+    same_ruling,
+)
 from identic.proofs.envelope import check_seal
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.errors import Code, IllegalMove, ProtocolError
 from identic.protocol.ids import Digest, JobId, Millis, PartyId
 from identic.protocol.job.draws import draw_verifiers
@@ -26,6 +34,7 @@ from identic.protocol.job.entries import (
     Deposit,
     DisputeOpened,
     LogEntry,
+    Resumed,
     Ruled,
     TimeCalled,
     VerifiersAssigned,
@@ -43,6 +52,7 @@ from identic.protocol.job.messages import (
     SubmitJob,
     message_digest,
 )
+from identic.protocol.job.pauses import after_pause, check_pause
 from identic.protocol.job.state import Event, Job, Outcome
 from identic.protocol.job.terms import job_id
 from identic.protocol.job.verifying import can_verify
@@ -133,12 +143,14 @@ def apply(board: Board, entry: LogEntry, root: Digest, plans: Plans) -> Board:
     # JOB-4: the times of entries never go back.
     if entry.at < board.now:
         raise ProtocolError("JOB-4", Code.OUT_OF_RANGE, got=entry.at, want=f"at least {board.now}")
-    after = _judge(replace(board, now=entry.at), entry, root, plans)
-    return _indexed(after, entry)
+    return _indexed(_judge(board, entry, root, plans), entry)
 
 
 def _judge(board: Board, entry: LogEntry, root: Digest, plans: Plans) -> Board:
     event = entry.event
+    if isinstance(event, Resumed):
+        return _resumed(board, Pause(event.since, entry.at))
+    board = replace(board, now=entry.at)
     if isinstance(event, SignedMessage):
         return _message(board, check_seal(event))
     if isinstance(event, Deposit):
@@ -161,6 +173,18 @@ def _judge(board: Board, entry: LogEntry, root: Digest, plans: Plans) -> Board:
         told = _with_case(board, replace(case, transcript=event.transcript))
         return _without(told, _void(told, before, event.dispute))
     return board
+
+
+def _resumed(board: Board, pause: Pause) -> Board:
+    """Every clock that runs is moved on by the coordinator's absence."""
+    check_pause(board.now, pause)
+    jobs = {name: after_pause(job, pause) for name, job in board.jobs.items()}
+    cases = {
+        name: case if case.over or case.void else paused(case, pause)
+        for name, case in board.cases.items()
+    }
+    moved_on = replace(board, jobs=MappingProxyType(jobs), cases=MappingProxyType(cases))
+    return replace(moved_on, now=pause.at)
 
 
 def _message(board: Board, message: Message) -> Board:

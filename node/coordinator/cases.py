@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from identic.proofs import arbiter
 from identic.proofs.transcript import TimedMove
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.moves import SignedMove
 from identic.protocol.dispute.setup import Opening, Setup
 from identic.protocol.dispute.state import Dispute
@@ -27,6 +28,7 @@ class Case:
     opened: DisputeOpened
     dispute: Dispute
     moves: tuple[TimedMove, ...] = ()
+    pauses: tuple[Pause, ...] = ()
     called: Millis | None = None
     """Unix time at which time was called, if that ended it."""
     bytes_exchanged: int = 0
@@ -93,6 +95,12 @@ def _check_played(case: Case) -> None:
     # JOB-18: nothing is done any more in a dispute whose party fell in another.
     if case.void:
         raise IllegalMove("JOB-18", got=f"an event of {case.id.name}", want="one that is played")
+
+
+def paused(case: Case, pause: Pause) -> Case:
+    """The dispute after a time in which the coordinator was not at work."""
+    dispute = arbiter.pause(case.dispute, pause).dispute
+    return replace(case, dispute=dispute, pauses=(*case.pauses, pause))
 
 
 def ruled(case: Case, attempt: int, transcript: Digest) -> Ruled:

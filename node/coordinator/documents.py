@@ -62,6 +62,7 @@ class Documents:
             program=self._program(job),
             opening=case.dispute.setup.opening,
             moves=case.moves,
+            pauses=case.pauses,
             called=case.called,
             ruling=ruling,
             coordinator=self._key.party,

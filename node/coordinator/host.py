@@ -19,6 +19,7 @@ from identic.node.coordinator.board import Board
 from identic.node.coordinator.cases import ruled
 from identic.node.coordinator.documents import Documents
 from identic.node.coordinator.duties import Duty, next_deadline, owed
+from identic.node.coordinator.heart import FROZEN_MS, Heart
 from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.log import Log
 from identic.node.coordinator.policy import Policy
@@ -36,6 +37,7 @@ from identic.protocol.job.entries import (
     DisputeOpened,
     Event,
     LogEntry,
+    Resumed,
     Settled,
     TimeCalled,
     VerifiersAssigned,
@@ -91,7 +93,10 @@ class Host:
         self._documents = Documents(key, blobs, self.log, self._programs, self._inspector.finished)
         self.board = Board(key.party)
         self.troubles: dict[JobId, str] = {}
+        self._heart = Heart(storage)
         self._replay()
+        # JOB-27: whoever starts again says first for how long it was away.
+        self._away(self._heart.last, longer_than=0)
 
     def _replay(self) -> None:
         for entry in self.log.replay():
@@ -102,6 +107,26 @@ class Host:
                     f"entry {entry.index} of the log does not follow from those before: {error}",
                     remedy="restore data_dir, log and blobs, from one copy",
                 ) from error
+
+    # ---- absences ---------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Note that the coordinator is at work; to be called each second and before each action.
+
+        After a time without a call, in which nothing could be taken in, the clocks are moved on.
+
+        Raises:
+            LocalError: the disk failed.
+        """
+        # JOB-27: whoever was frozen says so before it takes anything in.
+        self._away(self._heart.last, longer_than=FROZEN_MS)
+
+    def _away(self, since: int, *, longer_than: int) -> None:
+        """Append a pause if the last time at work lies longer back, and somebody's clock runs."""
+        now, since = self._now(), max(since, int(self.board.now))
+        if now - since > longer_than and self.next_deadline() is not None:
+            self._append(Resumed(Millis(since)))
+        self._heart.beat(now, keep=self.next_deadline() is not None)
 
     # ---- messages ---------------------------------------------------------------------------
 
@@ -155,8 +180,12 @@ class Host:
         """
         count, self.troubles = 0, {}
         while (duty := self._next_duty()) is not None:
+            began = self._clock()
             try:
-                self._append(self._fulfil(duty))
+                entry = self._fulfil(duty)
+                # JOB-27: nor could anything be taken in while a large model was being read.
+                self._away(began, longer_than=FROZEN_MS)
+                self._append(entry)
             except IdenticError as error:
                 self.troubles[duty.job.id] = str(error)
             else:

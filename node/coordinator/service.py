@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
 
+from identic.node.coordinator.heart import BEAT_MS
 from identic.node.coordinator.host import Clock, Host
 from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.screens import (
@@ -124,6 +125,7 @@ class Coordinator:
 
     async def _perform(self, action: Callable[[], T]) -> T:
         def both() -> T:
+            self._host.wake()
             result = action()
             self._host.settle_duties()
             return result
@@ -160,7 +162,7 @@ class Coordinator:
         if deadline is not None:
             left = (int(deadline) - self._clock()) / 1000
             # What is overdue after a tick is in trouble, and is tried again at leisure.
-            seconds = min(left, LONGEST_SLEEP_S) if left > 0 else RETRY_S
+            seconds = min(left, BEAT_MS / 1000) if left > 0 else RETRY_S
         size = host.log.size
         async with self._news:
             try:

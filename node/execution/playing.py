@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import merge
 
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.machine import MoveMade, open_dispute, step
 from identic.protocol.dispute.moves import Move, Side
 from identic.protocol.dispute.setup import Opening, Setup
@@ -29,6 +32,8 @@ class GameRecord:
 
     opening: Opening
     moves: tuple[PlayedMove, ...]
+    pauses: tuple[Pause, ...]
+    """Times in which the coordinator could take no move."""
 
 
 def replayed(record: GameRecord, terms: JobTerms, plan: StepPlan) -> Dispute:
@@ -38,6 +43,8 @@ def replayed(record: GameRecord, terms: JobTerms, plan: StepPlan) -> Dispute:
         ProtocolError: a move of the record is not legal (DSP-*).
     """
     dispute, _ = open_dispute(Setup(terms, plan, record.opening))
-    for played in record.moves:
-        dispute, _ = step(dispute, MoveMade(played.at, played.side, played.move))
+    moves = (MoveMade(played.at, played.side, played.move) for played in record.moves)
+    events: Iterator[MoveMade | Pause] = merge(record.pauses, moves, key=lambda event: event.at)
+    for event in events:
+        dispute, _ = step(dispute, event)
     return dispute

@@ -36,4 +36,4 @@ def record_of(case: Case) -> GameRecord:
     setup = case.dispute.setup
     sides = {party_of(setup, side): side for side in Side}
     moves = tuple(PlayedMove(m.at, sides[m.move.body.party], m.move.body.move) for m in case.moves)
-    return GameRecord(setup.opening, moves)
+    return GameRecord(setup.opening, moves, case.pauses)

@@ -5,7 +5,7 @@ reserve, which is for the whole dispute. Allowances follow from what a move need
 answer from what was just computed, or time to execute steps again, priced by the speed at
 which the solver itself committed to its run.
 
-Spec: docs/spec/dispute.md (DSP-10, DSP-12, DSP-17).
+Spec: docs/spec/dispute.md (DSP-10, DSP-17, DSP-18).
 """
 
 from __future__ import annotations
@@ -30,6 +30,21 @@ LONG = 1 << 15
 
 
 @dataclass(frozen=True)
+class Pause:
+    """No move could be taken: the coordinator was not at work. An event of the dispute."""
+
+    since: Millis
+    """Unix time at which it was last at work."""
+    at: Millis
+    """Unix time from which it was at work again."""
+
+    @property
+    def length_ms(self) -> int:
+        """How long it lasted."""
+        return self.at - self.since
+
+
+@dataclass(frozen=True)
 class Clock:
     """The clock of a round."""
 
@@ -50,6 +65,10 @@ class Clock:
         over = max(0, at - (self.began + self.allowance))
         left = {s: Millis(self.reserves.of(s) - over * (s is side)) for s in Side}
         return replace(self, reserves=Pair(left[Side.DEFENDER], left[Side.CHALLENGER]))
+
+    def after(self, pause: Pause) -> Clock:
+        """The clock after a pause, which does not count."""
+        return replace(self, began=Millis(self.began + pause.length_ms))
 
     def round(self, at: Millis, allowance: int) -> Clock:
         """The clock of a round that begins at Unix time ``at``."""

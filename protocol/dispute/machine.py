@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from identic.protocol.dispute.clocks import Clock, allowance_ms, first_clock
+from identic.protocol.dispute.clocks import Clock, Pause, allowance_ms, first_clock
 from identic.protocol.dispute.level import Level
 from identic.protocol.dispute.levels import run_level
 from identic.protocol.dispute.moves import (
@@ -67,7 +67,7 @@ class Judged:
     finding: Finding
 
 
-Event = MoveMade | TimeCalled | Judged
+Event = MoveMade | TimeCalled | Judged | Pause
 
 # ---- commands -------------------------------------------------------------------------------
 
@@ -307,6 +307,17 @@ def on_time(state: Dispute, event: TimeCalled) -> Outcome:
     )
 
 
+def on_pause(state: Dispute, event: Pause) -> Outcome:
+    """Move the clocks on by a time in which nobody could move."""
+    # DSP-18: a pause begins after the last event, and lasts.
+    if not state.now <= event.since < event.at:
+        raise IllegalMove(
+            "DSP-18", got=f"a pause from {event.since} to {event.at}", want=f"from {state.now} on"
+        )
+    after = replace(state, clock=state.clock.after(event), now=event.at)
+    return after, (_await(after),)
+
+
 def _place(where: Where) -> dict[str, Any]:
     return {
         "step": None if where.step is None else StepIndex(where.step),
@@ -331,12 +342,16 @@ Handler = Callable[[Dispute, Any], Outcome]
 TRANSITIONS: dict[tuple[Phase, type[Event]], Handler] = {
     (Phase.AWAIT_BOTH, MoveMade): on_first_move,
     (Phase.AWAIT_BOTH, TimeCalled): on_time,
+    (Phase.AWAIT_BOTH, Pause): on_pause,
     (Phase.AWAIT_DEFENDER, MoveMade): on_second_move,
     (Phase.AWAIT_DEFENDER, TimeCalled): on_time,
+    (Phase.AWAIT_DEFENDER, Pause): on_pause,
     (Phase.AWAIT_CHALLENGER, MoveMade): on_second_move,
     (Phase.AWAIT_CHALLENGER, TimeCalled): on_time,
+    (Phase.AWAIT_CHALLENGER, Pause): on_pause,
     (Phase.AWAIT_EVIDENCE, MoveMade): on_evidence,
     (Phase.AWAIT_EVIDENCE, TimeCalled): on_time,
+    (Phase.AWAIT_EVIDENCE, Pause): on_pause,
     (Phase.JUDGING, Judged): on_judged,
 }
 """What may happen when; an absent pair is an illegal move (DSP-1)."""

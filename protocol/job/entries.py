@@ -125,6 +125,15 @@ class Settled:
     """SHA-256 of the receipt file."""
 
 
+@dataclass(frozen=True)
+class Resumed:
+    """The coordinator is at work again; the clocks that ran are moved on by its absence."""
+
+    TAG: ClassVar[int] = 9
+    since: Millis
+    """Unix time at which it was last at work, from the entry's before on."""
+
+
 Event = (
     SignedMessage
     | Deposit
@@ -134,6 +143,7 @@ Event = (
     | Ruled
     | TimeCalled
     | Settled
+    | Resumed
 )
 
 

@@ -8,8 +8,9 @@ from identic.proofs import arbiter
 from identic.proofs.report import Report
 from identic.proofs.runlog import run_root
 from identic.proofs.signatures import SigningKey
-from identic.proofs.transcript import TimedMove, Transcript
+from identic.proofs.transcript import VERSION, TimedMove, Transcript
 from identic.protocol.commitments import RunHead
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.moves import Side, SignedMove
 from identic.protocol.dispute.player import Execution, next_move
 from identic.protocol.dispute.setup import Opening, Setup
@@ -32,6 +33,7 @@ class Played:
     run: Run
     dispute: Dispute
     moves: tuple[TimedMove, ...] = ()
+    pauses: tuple[Pause, ...] = ()
     called: Millis | None = None
     report: Report | None = None
 
@@ -39,11 +41,12 @@ class Played:
         """What the coordinator would sign."""
         assert self.dispute.ruling is not None
         return Transcript(
-            version=Count(1),
+            version=Count(VERSION),
             terms=self.run.terms,
             program=encode(self.run.program),
             opening=self.dispute.setup.opening,
             moves=self.moves,
+            pauses=self.pauses,
             called=self.called,
             ruling=self.dispute.ruling,
             coordinator=COORDINATOR.party,
@@ -76,6 +79,13 @@ def signed(played: Played, side: Side, execution: Execution) -> SignedMove:
     move = next_move(played.dispute, side, execution)
     assert move is not None
     return arbiter.sign_move(KEYS[side], played.dispute, move)
+
+
+def paused(played: Played, length_ms: int) -> Played:
+    """The coordinator is away for a time, after the last event."""
+    absence = Pause(Millis(played.dispute.now + 5), Millis(played.dispute.now + 5 + length_ms))
+    dispute = arbiter.pause(played.dispute, absence).dispute
+    return replace(played, dispute=dispute, pauses=(*played.pauses, absence))
 
 
 def finish(played: Played, defender: Execution, challenger: Execution) -> Played:

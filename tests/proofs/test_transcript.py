@@ -78,7 +78,7 @@ def test_rcp_1__another_coordinator_or_version_is_refused() -> None:
         transcript.replay(signed(record), STRANGER.party)
     assert refused.value.rule == "RCP-1"
     with pytest.raises(ProtocolError) as refused:
-        transcript.replay(signed(replace(record, version=Count(2))))
+        transcript.replay(signed(replace(record, version=Count(1))))
     assert refused.value.rule == "RCP-1"
     with pytest.raises(ProtocolError) as refused:
         transcript.replay(transcript.write(STRANGER, record))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from identic.node.coordinator.board import Board
+from identic.node.coordinator.heart import Heart
 from identic.node.coordinator.host import Host
 from identic.node.storage.sqlite import SqliteStorage
 from identic.protocol.encoding import decode, encode
@@ -63,6 +64,8 @@ def test_job_4__killed_at_every_entry_it_goes_on_with_the_same(
             storage.append(data, sha256(data))
         clock = HandClock()
         clock.now = times[size] if size < len(entries) else village.clock.now
+        # It was at work up to then.
+        Heart(storage).beat(clock.now, keep=True)
         host = Host(storage, village.blobs, KEYS["coordinator"], clock, grant=GRANT)
         assert host.log.size == size
         host.settle_duties()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from identic.node.coordinator import documents
+from identic.node.coordinator.heart import BEAT_MS
 from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.screens import counts, float_of, losses
 from identic.node.coordinator.service import Coordinator
@@ -123,7 +124,9 @@ async def test_clocks_are_called_when_they_run_down(
 ) -> None:
     village.post().accept()
     assert await coordinator.tick() == 0
-    village.clock.now += CLOCKS.move_ms + CLOCKS.rerun_ms
+    for _ in range(0, CLOCKS.move_ms + CLOCKS.rerun_ms, BEAT_MS):
+        village.clock.now += BEAT_MS
+        village.host.wake()
     task = asyncio.create_task(coordinator.run())
     seen = coordinator.watch(party("bert"), village.host.log.size)
     entry = decode(LogEntry, (await asyncio.wait_for(anext(seen), 10))[1])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from identic.protocol.commitments import RunHead
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.machine import (
     TRANSITIONS,
     Event,
@@ -117,6 +118,7 @@ def test_dsp_1__an_event_without_a_handler_is_refused_in_every_phase() -> None:
             MoveMade(late, Side.DEFENDER, Children(())),
             TimeCalled(late),
             Judged(late, finding),
+            Pause(state.now, late),
         )
         for event in events:
             if (phase, type(event)) not in TRANSITIONS:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.dispute.machine import TRANSITIONS, Judged, MoveMade, TimeCalled, table
 from identic.protocol.dispute.state import Phase
 
@@ -18,4 +19,4 @@ def test_the_specification_prints_the_table() -> None:
 
 def test_every_phase_but_the_last_goes_on() -> None:
     assert {phase for phase, _ in TRANSITIONS} == set(Phase) - {Phase.RULED}
-    assert {kind for _, kind in TRANSITIONS} == {MoveMade, TimeCalled, Judged}
+    assert {kind for _, kind in TRANSITIONS} == {MoveMade, TimeCalled, Judged, Pause}
