@@ -20,7 +20,6 @@ from tests.helpers.game import (
     most_rounds,
     play,
     setup_between,
-    silent_from,
     terms_of,
 )
 from tests.helpers.scripted import Chooser, Scripted, every
@@ -63,33 +62,6 @@ def test_dsp_15__the_honest_side_wins_every_game(side: Side, width: int) -> None
     # A wrong start; in each of 5 steps 3 loads, 3 unopenable results, 13 ways through the folds
     # of 5 elements, 3 leaves of the state, and an unopenable state.
     assert sum(ends.values()) == 1 + 5 * (3 + 3 + 13 + 3 + 1)
-
-
-@pytest.mark.parametrize("side", list(Side))
-def test_dsp_12__silence_loses_at_every_level_for_either_side(side: Side) -> None:
-    levels = set()
-    for choices in ([1, 1, 3, 1, 0], [1, 1, 6, 1], [3, 0, 0], [2, 0, 4, 1, 1], [0]):
-        whole = play_scripted(choices, side, None)
-        for turn in range(len(whole.ruling.rounds)):
-            for who in Side:
-                game = play_scripted(choices, side, (who, turn))
-                assert (game.ruling.verdict, game.ruling.loser) == (Verdicts.LATE, who)
-                assert game.ruling.rule == "DSP-12"
-                assert len(game.ruling.rounds) == turn
-                levels.add(game.ruling.level)
-    assert levels == {"run", "interval", "step", "state", "output", "chunk", "fold"}
-
-
-def play_scripted(choices: list[int], side: Side, quiet: tuple[Side, int] | None) -> Game:
-    """Play with one side silent from a turn on."""
-    liar = Scripted(GOOD, Chooser(choices).pick)
-    players: dict[Side, Strategy] = {side: honest(GOOD), side.other: liar}
-    if quiet is not None:
-        players[quiet[0]] = silent_from(players[quiet[0]], quiet[1])
-    ours, theirs = GOOD.run_leaves(), liar.leaves
-    roots = (ours, theirs) if side is Side.DEFENDER else (theirs, ours)
-    setup = setup_between(TERMS, PLAN, *roots, width=4)
-    return play(setup, players[Side.DEFENDER], players[Side.CHALLENGER])
 
 
 @st.composite
