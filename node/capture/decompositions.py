@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from identic.node.capture import layers, tensors
+from identic.node.capture import convolutions, layers, pools, tensors
 
 aten = torch.ops.aten
 
@@ -127,6 +127,6 @@ def table() -> dict[Any, Callable[..., Any]]:
         **core_aten_decompositions(),
         **get_decompositions(_TORCHS),
     }
-    merged.update(_own())
+    merged.update({**_own(), **convolutions.table(), **pools.table()})
     merged.pop(aten.cat.default, None)
     return merged

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from identic.node.capture.convolutions import by_channel, over_channels
 from identic.node.capture.tensors import all_axes, constant
 
 # ---- softmax ----------------------------------------------------------------------------------
@@ -93,11 +94,6 @@ def layer_norm_backward(
     return dx, (g * normal).sum(outer) if mask[1] else None, g.sum(outer) if mask[2] else None
 
 
-def _channels(x: Tensor) -> tuple[list[int], list[int], int]:
-    """Axes but the channel's, a shape that broadcasts over them, and elements a channel."""
-    return [0, *range(2, x.dim())], [1, -1, *([1] * (x.dim() - 2))], x.numel() // x.shape[1]
-
-
 def batch_norm(
     x: Tensor,
     weight: Tensor | None,
@@ -109,11 +105,11 @@ def batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Output, mean, rstd, and the running statistics after the step."""
-    axes, shape, n = _channels(x)
+    n = x.numel() // x.shape[1]
     if training:
-        mean = x.sum(axes) * (1 / n)
-        centred = x - mean.view(shape)
-        var = (centred * centred).sum(axes) * (1 / n)
+        mean = over_channels(x) * (1 / n)
+        centred = x - by_channel(mean, x)
+        var = over_channels(centred * centred) * (1 / n)
         rstd = torch.rsqrt(var + eps)
         new_mean = running_mean * (1 - momentum) + mean * momentum
         new_var = running_var * (1 - momentum) + var * (n / (n - 1)) * momentum
@@ -124,12 +120,12 @@ def batch_norm(
             running_mean,
             running_var,
         )
-        centred = x - mean.view(shape)
-    y = centred * rstd.view(shape)
+        centred = x - by_channel(mean, x)
+    y = centred * by_channel(rstd, x)
     if weight is not None:
-        y = y * weight.view(shape)
+        y = y * by_channel(weight, x)
     if bias is not None:
-        y = y + bias.view(shape)
+        y = y + by_channel(bias, x)
     return y, mean, rstd, new_mean, new_var
 
 
@@ -147,16 +143,16 @@ def batch_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of input, weight and bias."""
     del mask
-    axes, shape, n = _channels(x)
+    n = x.numel() // x.shape[1]
     if not training and running_mean is not None and running_var is not None:
         mean, rstd = running_mean, torch.rsqrt(running_var + eps)
     if mean is None or rstd is None:
         raise TypeError("batch norm without statistics")
-    normal = (x - mean.view(shape)) * rstd.view(shape)
-    level, slope = g.sum(axes), (g * normal).sum(axes)
-    k = (rstd if weight is None else rstd * weight).view(shape)
+    normal = (x - by_channel(mean, x)) * by_channel(rstd, x)
+    level, slope = over_channels(g), over_channels(g * normal)
+    k = by_channel(rstd if weight is None else rstd * weight, x)
     if training:
-        g = g - (level * (1 / n)).view(shape) - normal * (slope * (1 / n)).view(shape)
+        g = g - by_channel(level * (1 / n), x) - normal * by_channel(slope * (1 / n), x)
     return g * k, slope, level
 
 

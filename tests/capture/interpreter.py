@@ -23,6 +23,7 @@ from identic.protocol.ops.base import Call
 from identic.protocol.program.context import context
 from identic.protocol.program.plan import Source, StepPlan
 from identic.protocol.program.unroll import unroll
+from tests.capture import windowed
 
 Tensor = torch.Tensor
 Array = NDArray[Any]
@@ -120,6 +121,7 @@ def _windows(call: Call, x: Sequence[Tensor]) -> Tensor:
 
 
 _RULES: dict[str, Callable[[Call, Sequence[Tensor]], Tensor]] = {
+    **windowed.RULES,
     **{
         name: (lambda call, x: getattr(torch, call.op.name)(*x))
         for name in (
