@@ -15,16 +15,15 @@ from identic.kernels.arrays import Array
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.blobs import Blobs
-from identic.node.cli import files, machine, words
+from identic.node.cli import machine, words
 from identic.node.cli.faults import Usage
-from identic.node.cli.folder import BLOBS, INDEX, MAX_RECEIPT_BYTES, STORE_BYTES, RunIndex
+from identic.node.cli.folder import BLOBS, STORE_BYTES, RunIndex, load_index
 from identic.node.cli.output import Answer, Lines, current
 from identic.node.cli.receipt import ReceiptArgument
 from identic.node.cli.receipt import load as load_receipt
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.states import Arrays, raw_bytes
 from identic.node.execution.training import Trainer
-from identic.proofs import json_form
 from identic.proofs.receipt import Receipt
 from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.ids import Digest
@@ -58,7 +57,7 @@ def audit(
     if step >= steps:
         raise Usage(f"there is no step {step:,}", remedy=f"steps are numbered 0 to {steps - 1:,}")
     folder = receipt.parent
-    index = _index(folder / INDEX)
+    index = load_index(folder)
     store = Blobs(blobs or folder / BLOBS, STORE_BYTES)
     job = load_job(found.terms, index.artifacts, store)
     backend = CpuBackend(threads or machine.usable_cores())
@@ -117,16 +116,6 @@ def _lines(
         "  `identic doctor` says whether this machine computes rightly; if it does, the run lies"
     )
     return [line, *(said or only), doubt]
-
-
-def _index(path: Path) -> RunIndex:
-    try:
-        return json_form.parse(RunIndex, files.read(path, MAX_RECEIPT_BYTES, "a run").decode())
-    except (LocalError, UnicodeDecodeError) as error:
-        raise LocalError(
-            f"there are no stored states next to the receipt: {path} cannot be read",
-            remedy="fetch them with `identic job fetch JOB --states`",
-        ) from error
 
 
 def _nearest(

@@ -53,7 +53,11 @@ COMMANDS: Final = (
     ),
     Command("audit", f"{_HERE}.audit:audit", "Re-execute one step of a finished run and compare."),
     Command("dispute list", f"{_HERE}.dispute:list_disputes", "List the disputes, newest first."),
-    Command("dispute show", f"{_HERE}.dispute:show", "Tell all about one dispute."),
+    Command(
+        "dispute show",
+        f"{_HERE}.dispute:show",
+        "Print the game as a tree: each level under the one it came from, and who moved when.",
+    ),
     Command(
         "dispute replay",
         f"{_HERE}.dispute:replay",

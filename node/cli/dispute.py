@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
@@ -17,12 +18,13 @@ from identic.node.cli.client import (
     chosen,
     client,
 )
-from identic.node.cli.folder import PLACES
-from identic.node.cli.output import Answer, Lines, columns
+from identic.node.cli.folder import INDEX, PLACES
+from identic.node.cli.output import Answer, columns
 from identic.node.cli.reading import LogReader
-from identic.node.cli.screens import descent
+from identic.node.cli.screens import descent, executed, explained, game
 from identic.node.cli.screens.report import CheckLine, Outcome
 from identic.node.cli.screens.report import lines as check_lines
+from identic.node.cli.trail import stages
 from identic.node.cli.views import dispute_view
 from identic.node.identity import Card
 from identic.node.rpc.remote import Remote
@@ -31,9 +33,13 @@ from identic.proofs.transcript import MAX_TRANSCRIPT_BYTES
 from identic.proofs.transcript import replay as judge_again
 from identic.protocol.dispute.setup import Setup
 from identic.protocol.dispute.state import Ruling
+from identic.protocol.errors import LocalError
 from identic.protocol.ids import Digest, JobId
 from identic.protocol.job.entries import Verdicts
 from identic.protocol.job.messages import DisputeId
+
+ROLES: Final = ("defender", "challenger")
+"""How a transcript calls the sides, which says nothing of what else they are."""
 
 
 def list_disputes(
@@ -85,7 +91,10 @@ def _state(one: DisputeSummary) -> str:
 
 def show(
     dispute: Annotated[
-        str, typer.Argument(metavar="DISPUTE", help="Name of the dispute, such as d-12ab34.")
+        str,
+        typer.Argument(
+            metavar="DISPUTE|FILE", help="Name of a dispute, such as d-12ab34, or a transcript."
+        ),
     ],
     save: Annotated[
         Path | None,
@@ -96,10 +105,14 @@ def show(
     card: CardOption = None,
     identity: IdentityOption = None,
 ) -> Answer:
-    """Tell all about one dispute.
+    """Print the game as a tree: each level under the one it came from, and who moved when.
 
-    Judged again here from the log; the coordinator's word is not taken for it.
+    Judged again here, from the log or from the transcript; the coordinator's word is not taken
+    for it.
     """
+    file = Path(dispute)
+    if file.is_file():
+        return _of_file(file)
     asker = client(config, coordinator, card, identity)
 
     async def ask(remote: Remote) -> tuple[LogReader, DisputeId]:
@@ -115,23 +128,56 @@ def show(
         return reader, name
 
     reader, name = asker.run(ask)
-    case = reader.board.case(name)
+    case, roles = reader.board.case(name), reader.disputes[name].roles
     spots = places.load(places.path_of(asker.folder, case.job))
+    played = stages(case.dispute, case.moves)
     saved = str(save) if save is not None and case.transcript is not None else ""
     view = dispute_view(reader, name, places=spots, transcript=saved)
     if view is None or case.dispute.ruling is None:
-        game = case.dispute
-        where = game.level.name if game.level else "evidence"
-        line = (
-            f"{name.name} about {case.job.name}: {game.phase}, at the {where} level, "
-            f"{words.plural(len(case.moves), 'move')}, due until {words.moment(game.deadline)}"
-        )
-        open_value = {"dispute": name, "job": case.job, "phase": str(game.phase), "ruling": None}
-        return Answer(open_value, [line])
+        due = f"due until {words.moment(case.dispute.deadline)}"
+        tree = game.describe(case.dispute, played, roles=roles, places=spots)
+        open_ = {"dispute": name, "job": case.job, "phase": case.dispute.phase, "ruling": None}
+        said = f"{name.name} about {case.job.name}: {case.dispute.phase}, {due}"
+        return Answer({**open_, "game": tree}, [said, "", *game.lines(tree)])
+    end = descent.sentence(view)
+    tree = game.describe(case.dispute, played, roles=roles, places=spots, end=end)
     value = ruling_value(case.dispute.setup, case.dispute.ruling)
     head = f"{name.name} about {case.job.name}: {view.challenger} against {view.defender}"
-    fetched = {**value, "transcript": case.transcript}
-    return Answer(fetched, [head, "", *descent.lines(view)])
+    return Answer(
+        {**value, "game": tree, "transcript": case.transcript},
+        [head, "", *game.lines(tree), "", *descent.lines(view, table=False)],
+    )
+
+
+def _of_file(file: Path) -> Answer:
+    """The game of a transcript."""
+    judged = judge_again(files.read(file, MAX_TRANSCRIPT_BYTES, "a transcript"))
+    setup, spots = judged.dispute.setup, _places_near(file, None, None)
+    view = descent.describe(setup, judged.ruling, roles=ROLES, places=spots, transcript=str(file))
+    played = stages(judged.dispute, judged.transcript.moves)
+    end = descent.sentence(view)
+    tree = game.describe(judged.dispute, played, roles=ROLES, places=spots, end=end)
+    value = {**ruling_value(setup, judged.ruling), "game": tree}
+    head = f"{view.name}: {view.challenger} against {view.defender}"
+    return Answer(value, [head, "", *game.lines(tree), "", *descent.lines(view, table=False)])
+
+
+def _places_near(file: Path, job: Path | None, notes: Path | None) -> places.Places:
+    """Places of the job's values: from the file named, or next to the transcript.
+
+    Raises:
+        LocalError: a file was named that holds none.
+    """
+    if notes is not None:
+        found = places.load(notes)
+        if not found:
+            raise LocalError(
+                f"{notes} holds no places of a job",
+                remedy="name places.json of the folder that `identic job fetch` made",
+            )
+        return found
+    folders = [job] if job is not None else [file.parent, file.parent.parent]
+    return next((p for folder in folders if (p := places.load(folder / PLACES))), places.Places())
 
 
 def replay(
@@ -140,33 +186,92 @@ def replay(
         Path | None,
         typer.Option("--card", metavar="FILE", help="Whose transcript it must be."),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show the disputed step in program, source and numbers."),
+    ] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Re-execute the disputed step on this machine.")
+    ] = False,
+    job: Annotated[
+        Path | None,
+        typer.Option(
+            "--job",
+            metavar="DIR",
+            help="Folder of the job, from `identic job fetch --states`.  [default: near FILE]",
+        ),
+    ] = None,
+    notes: Annotated[
+        Path | None,
+        typer.Option("--notes", metavar="FILE", help="The submitter's notes, places.json."),
+    ] = None,
+    blobs: Annotated[
+        Path | None,
+        typer.Option(
+            "--blobs", metavar="DIR", help="Stored states.  [default: in the job's folder]"
+        ),
+    ] = None,
+    backend: Annotated[
+        str, typer.Option("--backend", metavar="NAME", help="native, or reference (slow).")
+    ] = "native",
+    vector: Annotated[
+        str, typer.Option("--vector", metavar="PATH", help="Vector path of the native operators.")
+    ] = "auto",
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, max=1024, help="0 takes every core.")
+    ] = 0,
 ) -> Answer:
     """Judge a dispute again from its transcript, offline.
 
     Checks every signature, plays every move by the rules, and computes the disputed step from
-    the bytes of the file alone. A file with any byte changed is refused: exit code 1.
+    the bytes of the file alone. A file with any byte changed is refused: exit code 1. With
+    --execute the exit code is also 1 if this machine does not agree with the winner.
     """
     data = files.read(file, MAX_TRANSCRIPT_BYTES, "a transcript")
     judged = judge_again(data, Card.load(card).party if card else None)
-    record = judged.transcript
-    setup = Setup(record.terms, judged.plan, record.opening)
-    spots = places.load(file.parent / PLACES) or places.load(file.parent.parent / PLACES)
-    view = descent.describe(
-        setup, judged.ruling, roles=("defender", "challenger"), places=spots, transcript=str(file)
-    )
+    record, setup = judged.transcript, judged.dispute.setup
+    spots = _places_near(file, job, notes)
+    view = descent.describe(setup, judged.ruling, roles=ROLES, places=spots, transcript=str(file))
     checks = judged.report.checks if judged.report else ()
-    lines: Lines = [
-        *descent.lines(view),
-        "",
-        *check_lines(tuple(CheckLine(c.rule, Outcome.FINE, c.what) for c in checks)),
-        *check_lines(_trust(record.coordinator.short, known=card is not None)),
-    ]
+    lines: list[Text | str] = [*descent.lines(view)]
     value = {
         **ruling_value(setup, judged.ruling),
         "coordinator": record.coordinator,
         "checks": checks,
     }
-    return Answer(value, lines)
+    if explain:
+        told = explained.describe(setup, judged.ruling, spots, spots.lines)
+        lines += ["", *explained.lines(told)]
+        value["explained"] = told
+    lines += [
+        "",
+        *check_lines(tuple(CheckLine(c.rule, Outcome.FINE, c.what) for c in checks)),
+        *check_lines(_trust(record.coordinator.short, known=card is not None)),
+    ]
+    if not execute:
+        return Answer(value, lines)
+    # Imported only here, so that judging needs neither numpy nor an operator.
+    reexecution = importlib.import_module("identic.node.cli.reexecution")
+    found = reexecution.reexecute(
+        setup,
+        stages(judged.dispute, record.moves),
+        job or _folder_near(file),
+        blobs=blobs,
+        backend=backend,
+        vector=vector,
+        threads=threads,
+    )
+    loser = judged.ruling.loser
+    agrees = loser is None or found.agrees == descent.SIDES[loser.other]
+    shown = executed.lines(setup, found, spots)
+    return Answer({**value, "executed": executed.value(found)}, [*lines, "", *shown], yes=agrees)
+
+
+def _folder_near(file: Path) -> Path:
+    """The folder of the job that a transcript lies in."""
+    return next(
+        (f for f in (file.parent, file.parent.parent) if (f / INDEX).is_file()), file.parent
+    )
 
 
 def _trust(coordinator: str, *, known: bool) -> tuple[CheckLine, ...]:

@@ -8,8 +8,12 @@ is believed when it is used: a receipt is verified, a state is compared with its
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from identic.node.cli import files
+from identic.proofs import json_form
+from identic.protocol.errors import LocalError
 from identic.protocol.ids import Count, Digest
 from identic.protocol.job.messages import Artifacts
 from identic.protocol.job.state import Job
@@ -50,3 +54,20 @@ def index_of(job: Job) -> RunIndex:
     if job.finish is not None:
         kept.append(Kept(Count(job.terms.last_mark), job.finish.state))
     return RunIndex(job.artifacts, tuple(kept))
+
+
+def load_index(folder: Path) -> RunIndex:
+    """The index of a job's folder.
+
+    Raises:
+        LocalError: the folder has none, or it cannot be read.
+        ProtocolError: it is no index (RCP-4).
+    """
+    path = folder / INDEX
+    try:
+        return json_form.parse(RunIndex, files.read(path, MAX_RECEIPT_BYTES, "a run").decode())
+    except (LocalError, UnicodeDecodeError) as error:
+        raise LocalError(
+            f"there are no stored states here: {path} cannot be read",
+            remedy="fetch them with `identic job fetch JOB --states`",
+        ) from error

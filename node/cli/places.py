@@ -14,19 +14,34 @@ from identic.protocol.graph import Place
 from identic.protocol.ids import JobId
 from identic.protocol.program.plan import Part, StepPlan
 
-Places = Mapping[int, str]
-"""Text for each plan value that has one."""
+
+class Places(dict[int, str]):
+    """Text for each plan value that has one, such as ``blocks.2.mlp  (train.py:31)``.
+
+    Attributes:
+        lines: the line of source at that place, for those values whose line is known.
+    """
+
+    def __init__(self, texts: Mapping[int, str] | None = None) -> None:
+        """Start with texts and no lines."""
+        super().__init__(texts or {})
+        self.lines: dict[int, str] = {}
 
 
 def of_plan(plan: StepPlan, gradient: Sequence[Place], update: Sequence[Place]) -> Places:
     """Places of plan values from the notes of the two sections."""
-    found = {}
+    found = Places()
     for number, call in enumerate(plan.calls, start=len(plan.loads)):
         if call.part is Part.REDUCTION:
             continue
         spots = gradient if call.part is Part.GRADIENT else update
-        if call.position < len(spots) and (text := str(spots[call.position])):
+        if call.position >= len(spots):
+            continue
+        spot = spots[call.position]
+        if text := str(spot):
             found[number] = text
+        if spot.text:
+            found.lines[number] = spot.text
     return found
 
 
@@ -38,13 +53,20 @@ def path_of(folder: Path, job: JobId) -> Path:
 def save(path: Path, places: Places) -> None:
     """Keep the places of a job."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({str(value): text for value, text in places.items()}))
+    kept = {"places": places, "lines": places.lines}
+    path.write_text(json.dumps(kept))
 
 
 def load(path: Path) -> Places:
     """Places of a job as far as they are known here; they are for reading only."""
     try:
-        found = json.loads(path.read_text())
-        return {int(value): str(text) for value, text in found.items()}
-    except (OSError, ValueError, AttributeError):
-        return {}
+        kept = json.loads(path.read_text())
+        found = Places(_texts(kept["places"]))
+        found.lines = _texts(kept["lines"])
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        return Places()
+    return found
+
+
+def _texts(kept: Mapping[str, object]) -> dict[int, str]:
+    return {int(value): str(text) for value, text in kept.items()}

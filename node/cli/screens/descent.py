@@ -129,10 +129,10 @@ class DisputeView:
 # ---- drawing --------------------------------------------------------------------------------
 
 
-def lines(view: DisputeView) -> Lines:
-    """The table, the step in dispute, and the ruling."""
+def lines(view: DisputeView, *, table: bool = True) -> Lines:
+    """The table, unless the rounds are shown otherwise, the step in dispute, and the ruling."""
     out: list[Text] = []
-    if view.levels:
+    if view.levels and table:
         names = ("level", "compared", "agree up to", "differ at", "bytes", "moved first")
         rows: list[list[Text | str]] = [[Text(name, style="dim") for name in names]]
         for line in view.levels:
@@ -159,15 +159,19 @@ def _claim_cells(claim: ClaimLine) -> list[Text | str]:
     return [claim.who, said, Text(claim.hex, style="dim")]
 
 
-def ruling_lines(view: DisputeView) -> list[Text]:
-    """The ruling, what it cost and where to see it again."""
+def sentence(view: DisputeView) -> str:
+    """The ruling in a sentence."""
     name = {"defender": view.defender, "challenger": view.challenger}.get(view.loser, "nobody")
-    sentence = {
+    return {
         "wrong": f"ruling: {name} is wrong ({view.rule}).",
         "late": f"ruling: {name} did not move in time ({view.rule}).",
     }.get(view.verdict, f"ruling: it cannot be told who is wrong ({view.rule}); nobody is slashed.")
+
+
+def ruling_lines(view: DisputeView) -> list[Text]:
+    """The ruling, what it cost and where to see it again."""
     head = Text("✓ " if view.loser else "! ", style="green" if view.loser else "yellow")
-    head.append(sentence, style="bold")
+    head.append(sentence(view), style="bold")
     head.append(
         f" {words.plural(len(view.levels), 'round')}, {words.size(view.nbytes)} exchanged, "
         f"{words.size(view.read_bytes)} read by the referee"
@@ -212,7 +216,10 @@ def describe(
         name=f"d-{Digest(ruling.dispute).hex()[:6]}",
         defender=f"the {roles[0]} {words.party(roles[0], opening.defender)}",
         challenger=f"the {roles[1]} {words.party(roles[1], opening.challenger)}",
-        levels=tuple(_level(setup, line, ruling, places or {}, roles) for line in ruling.rounds),
+        levels=tuple(
+            level_line(setup, line, (ruling.value, ruling.element), places or {}, roles)
+            for line in ruling.rounds
+        ),
         formula=formula,
         operands=operands,
         claims=claims,
@@ -258,7 +265,8 @@ def _element_name(plan: StepPlan, value: int, element: int, places: Places) -> s
     return f"{module} {name}" if module and not module.startswith("(") else name
 
 
-def _position(plan: StepPlan, value: int, element: int) -> str:
+def position(plan: StepPlan, value: int, element: int) -> str:
+    """Where an element stands in its tensor."""
     shape = plan.type(value).shape
     if len(shape) == 2:
         row, column = unravel(element, shape)
@@ -266,11 +274,24 @@ def _position(plan: StepPlan, value: int, element: int) -> str:
     return f"[{', '.join(str(i) for i in unravel(element, shape))}]" if shape else "its only one"
 
 
-def _level(
-    setup: Setup, line: Round, ruling: Ruling, places: Places, roles: tuple[str, str]
+def level_line(
+    setup: Setup,
+    line: Round,
+    found: tuple[int | None, int | None],
+    places: Places,
+    roles: tuple[str, str],
 ) -> LevelLine:
+    """A completed round in words.
+
+    Args:
+        setup: what the dispute is about.
+        line: the round.
+        found: plan value and element that the dispute came to, as far as it has.
+        places: where plan values come from in the submitter's source.
+        roles: of the defender and of the challenger.
+    """
     at = line.first + line.differ * line.block
-    named = _NAMES.get(line.level, _other)(_At(setup, line, ruling, places, at))
+    named = _NAMES.get(line.level, _other)(_At(setup, line, found, places, at))
     noun, differ = named.noun, named.differ
     if line.block > 1:
         noun = f"blocks of {line.block:,} {noun}"
@@ -294,7 +315,8 @@ class _At:
 
     setup: Setup
     line: Round
-    ruling: Ruling
+    found: tuple[int | None, int | None]
+    """Plan value and element of the dispute, as far as it has come."""
     places: Places
     child: int
     """Number of the first child that differs."""
@@ -348,15 +370,16 @@ def _output(at: _At) -> _Named:
 
 def _chunk(at: _At) -> _Named:
     label, differ = f"chunk {at.line.subject:,}", f"{at.child:,}"
-    if at.ruling.value is not None:
-        kind = at.setup.plan.type(at.ruling.value)
+    value, _ = at.found
+    if value is not None:
+        kind = at.setup.plan.type(value)
         element = at.line.subject * kind.chunk_elements + at.child
-        differ += f"  = {_position(at.setup.plan, at.ruling.value, element)}"
+        differ += f"  = {position(at.setup.plan, value, element)}"
     return _Named(label, "elements", differ)
 
 
 def _fold(at: _At) -> _Named:
-    whole = at.line.subject == at.ruling.element
+    whole = at.line.subject == at.found[1]
     label = "element" if whole else f"part {at.line.subject:,}"
     return _Named(label, "partial values", f"{at.child:,}")
 
