@@ -119,13 +119,23 @@ def facts(known: Known) -> Lines:
         ["bonds", _bonds(terms.prices)],
         ["stored", f"{len(job.stored)} states"],
     ]
-    if job.deadline is not None and not job.phase.over:
-        rows.append(["due", f"{job.awaiting.value}, until {words.moment(job.deadline)}"])
+    if job.due_at is not None and not job.phase.over:
+        rows.append(["due", f"{_awaited(job)}, until {words.moment(job.due_at)}"])
+    unable = [words.party("verifier", party) for party in job.recused]
+    rows += [["alarm", f"{name} gave its seat back: it cannot tell"] for name in unable]
     shown = [f"{d.name}; identic dispute show {d.name}" for d in job.disputes]
     rows += [["dispute", text] for text in shown]
     if job.phase is Phase.SETTLED:
         rows.append(["next", f"identic job fetch {job.id.name}"])
     return columns(rows)
+
+
+def _awaited(job: Job) -> str:
+    """What a job waits for."""
+    if job.ask is None:
+        return job.awaiting.value
+    asker = words.party("verifier" if job.seat(job.ask.party) else "", job.ask.party)
+    return f"the state of mark {int(job.ask.mark)}, which {asker} cannot get"
 
 
 def _bonds(prices: Prices) -> str:
@@ -151,6 +161,8 @@ def value_of(job: Job, reader: LogReader) -> dict[str, object]:
         "losses": [loss_of(mark.loss) for mark in job.marks[1:]],
         "solver": job.solver,
         "verifiers": [{"party": seat.party, "verdict": verdict_of(seat)} for seat in job.verifiers],
+        "cannot_tell": list(job.recused),
+        "asked_for_mark": int(job.ask.mark) if job.ask else None,
         "disputes": list(job.disputes),
         "escrow": int(job.terms.escrow),
         "model": job.finish.model if job.finish else None,

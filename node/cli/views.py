@@ -24,6 +24,9 @@ from identic.protocol.settlement.ledger import (
     Transaction,
 )
 
+CANNOT_TELL = "cannot tell"
+"""The verdict of a party whose data or machine are not sound, and the start of its report."""
+
 WINDOWS = "take_windows"
 """Operator that cuts token windows out of the data, for jobs that count tokens."""
 
@@ -47,11 +50,12 @@ def job_view(
     else:
         parties.append(_solver(job, told.get(job.solver)))
     parties += [_verifier(job, seat, told.get(seat.party)) for seat in job.verifiers]
-    seen = {job.solver, *(seat.party for seat in job.verifiers)}
+    parties += [_recused(party, told.get(party)) for party in job.recused]
+    seen = {job.solver, *(seat.party for seat in job.verifiers), *job.recused}
     parties += [
         _party(report.role, report)
         for report in reports
-        if report.party not in seen and report.step
+        if report.party not in seen and (report.step or CANNOT_TELL in report.activity)
     ]
     waits = "" if job.awaiting is Awaiting.NOTHING or job.phase.over else job.awaiting.value
     return JobView(
@@ -99,6 +103,14 @@ def _verifier(job: Job, seat: Seat, report: PartyProgress | None) -> PartyView:
     step = int(job.terms.steps) if verdict in {"agrees", "sealed"} else report.step
     rate = 0.0 if verdict else report.rate
     return PartyView(name, "verifier", step, rate, loss, report.activity, verdict)
+
+
+def _recused(party: PartyId, report: PartyProgress | None) -> PartyView:
+    """A verifier that gave its seat back, with the reason that it reported."""
+    name = words.party("verifier", party)
+    if report is None:
+        return PartyView(name, "verifier", 0, verdict=CANNOT_TELL)
+    return PartyView(name, "verifier", report.step, 0.0, None, report.activity, CANNOT_TELL)
 
 
 def verdict_of(seat: Seat) -> str:

@@ -58,8 +58,8 @@ def next_deadline(board: Board) -> Millis | None:
     for job in board.jobs.values():
         if job.phase.over:
             continue
-        if job.deadline is not None:
-            times.append(int(job.deadline))
+        if job.due_at is not None:
+            times.append(int(job.due_at))
         # A side is late after the deadline, not at it.
         times += [int(c.dispute.deadline) + 1 for c in _played(board, job) if not c.over]
     return Millis(min(times)) if times else None

@@ -3,7 +3,7 @@
 These checks read and hash whole blobs and may take long; they run outside the order of the
 log. They depend on nothing that a later entry can change within an attempt.
 
-Spec: docs/spec/jobs.md (JOB-10 to JOB-12, JOB-22).
+Spec: docs/spec/jobs.md (JOB-10 to JOB-12, JOB-22, JOB-30).
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from identic.protocol.commitments import digest_of
 from identic.protocol.errors import Code, ProtocolError
 from identic.protocol.hashing import leaf_hash, sha256
 from identic.protocol.ids import Digest
-from identic.protocol.job.messages import Commit, Finish, Statement, Stored, SubmitJob
+from identic.protocol.job.asks import blob_of
+from identic.protocol.job.messages import (
+    Ask,
+    Commit,
+    Finish,
+    Served,
+    Statement,
+    Stored,
+    SubmitJob,
+)
 from identic.protocol.job.state import Job
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.types import LOSS_TYPE
@@ -40,7 +49,7 @@ class Inspector:
     @staticmethod
     def concerns(said: Statement) -> bool:
         """Whether a statement is about bytes."""
-        return isinstance(said, SubmitJob | Commit | Stored | Finish)
+        return isinstance(said, SubmitJob | Commit | Stored | Finish | Ask | Served)
 
     def check(self, said: Statement, job: Job | None) -> None:
         """Check a statement.
@@ -62,6 +71,10 @@ class Inspector:
             self._stored(job, int(said.mark), said.blob)
         elif isinstance(said, Finish):
             self._finished(said, job)
+        elif isinstance(said, Ask):
+            self._missing(job, int(said.mark))
+        elif isinstance(said, Served):
+            self._stored(job, int(said.mark), blob_of(job, int(said.mark)))
 
     def _posting(self, said: SubmitJob) -> None:
         program = load(self._blobs.read(said.artifacts.program, MAX_PROGRAM_BYTES), self._limits)
@@ -90,6 +103,18 @@ class Inspector:
         loaded = LoadedJob(job.terms, plan.program, plan, [])
         # JOB-11: a stored state has the root that was committed to.
         return loaded, load_state(loaded, self._blobs, blob, int(record.step), record.state_root)
+
+    def _missing(self, job: Job, mark: int) -> None:
+        """Refuse to ask for a state that is here; a damaged file is taken away for it."""
+        blob = blob_of(job, mark)
+        if not self._blobs.sound(blob):
+            return
+        try:
+            self._stored(job, mark, blob)
+        except ProtocolError:
+            return
+        # JOB-30: a state is asked for that the blob store does not have.
+        raise ProtocolError("JOB-30", Code.MISMATCH, got=f"mark {mark}", want="a state not here")
 
     def _finished(self, said: Finish, job: Job) -> None:
         loaded, state = self._stored(job, job.terms.last_mark, said.state)

@@ -43,7 +43,7 @@ def job_summary(board: Board, job: Job) -> JobSummary:
         verdicts=sum(seat.verdict is not None for seat in job.verifiers),
         verdicts_wanted=int(job.terms.verifiers),
         escrow=board.ledger.of(Escrow(job.id)),
-        deadline_ms=int(job.deadline or 0),
+        deadline_ms=int(job.due_at or 0),
     )
 
 

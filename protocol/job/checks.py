@@ -47,8 +47,8 @@ def check_awaiting(job: Job, *wanted: Awaiting) -> None:
 def check_time(job: Job, at: Millis) -> None:
     """Refuse an end that is called before the clock has run down."""
     # JOB-20: time is called at the deadline or after it, and there is one.
-    if job.deadline is None or at < job.deadline:
-        raise IllegalMove("JOB-20", got=f"time called at {at}", want=f"not before {job.deadline}")
+    if job.due_at is None or at < job.due_at:
+        raise IllegalMove("JOB-20", got=f"time called at {at}", want=f"not before {job.due_at}")
 
 
 def allowance_ms(job: Job, awaiting: Awaiting) -> int | None:

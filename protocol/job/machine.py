@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from identic.protocol.errors import Code, IllegalMove, ProtocolError
+from identic.protocol.job.asks import on_ask, on_served
 from identic.protocol.job.checks import check_sender, start_of_run
 from identic.protocol.job.disputes import awaits_opening, on_challenge, on_opened, on_ruled
 from identic.protocol.job.entries import (
@@ -26,13 +27,16 @@ from identic.protocol.job.entries import (
 from identic.protocol.job.messages import (
     Abandon,
     AcceptJob,
+    Ask,
     CallTime,
     CancelJob,
+    CannotTell,
     Challenge,
     Commit,
     CommitVerdict,
     Finish,
     RevealVerdict,
+    Served,
     Stored,
     SubmitJob,
 )
@@ -49,10 +53,12 @@ from identic.protocol.job.training import (
 from identic.protocol.job.verifying import (
     on_assigned,
     on_beacon,
+    on_cannot_tell,
     on_reveal,
     on_sealed,
     on_settled,
     on_time,
+    wants_verifiers,
 )
 from identic.protocol.settlement.movements import take_escrow
 
@@ -62,7 +68,9 @@ _RUN: dict[type, Handler] = {
     Commit: on_commit,
     Stored: on_stored,
     Finish: on_finish,
+    Served: on_served,
     VerifiersAssigned: on_assigned,
+    CannotTell: on_cannot_tell,
 }
 _JUDGEMENT: dict[type, Handler] = {
     CommitVerdict: on_sealed,
@@ -74,13 +82,17 @@ _BY_PHASE: dict[Phase, dict[type, Handler]] = {
     Phase.TRAINING: {
         **_RUN,
         Abandon: on_abandon,
+        Ask: on_ask,
         Challenge: on_challenge,
         TimeCalled: on_time,
         CallTime: on_time,
     },
     Phase.VERIFYING: {
         VerifiersAssigned: on_assigned,
+        CannotTell: on_cannot_tell,
         **_JUDGEMENT,
+        Ask: on_ask,
+        Served: on_served,
         Challenge: on_challenge,
         TimeCalled: on_time,
         CallTime: on_time,
@@ -153,12 +165,11 @@ def due(job: Job, at: int, *, can_draw: bool) -> type | None:
         return DisputeOpened
     if job.awaiting is Awaiting.BEACON:
         return BeaconDrawn
-    seats_wait = job.awaiting in (Awaiting.MARKS, Awaiting.VERDICTS) and not job.verifiers
-    if seats_wait and can_draw:
+    if wants_verifiers(job) and can_draw:
         return VerifiersAssigned
-    if job.deadline is None or at < job.deadline:
+    if job.due_at is None or at < job.due_at:
         return None
-    if job.awaiting is Awaiting.WINDOW and job.attesters:
+    if job.awaiting is Awaiting.WINDOW and job.attesters and job.ask is None:
         return Settled
     return TimeCalled
 

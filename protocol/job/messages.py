@@ -215,6 +215,36 @@ class DisputeMove:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """The sender wants a stored state that the blob store cannot give any more."""
+
+    TAG: ClassVar[int] = 15
+    job: JobId
+    attempt: Count
+    mark: Count
+    """A mark whose state the solver has stored."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """The solver has stored the state again that was asked for."""
+
+    TAG: ClassVar[int] = 16
+    job: JobId
+    attempt: Count
+    mark: Count
+
+
+@dataclass(frozen=True)
+class CannotTell:
+    """A verifier gives its seat back: its data or its machine are not sound."""
+
+    TAG: ClassVar[int] = 17
+    job: JobId
+    attempt: Count
+
+
+@dataclass(frozen=True)
 class CallTime:
     """Anyone may point out that a clock has run down."""
 
@@ -233,6 +263,9 @@ JobStatement = (
     | CommitVerdict
     | RevealVerdict
     | Challenge
+    | Ask
+    | Served
+    | CannotTell
 )
 """Statements about a job that exists; each has a field ``job``."""
 
@@ -249,6 +282,9 @@ Statement = (
     | CommitVerdict
     | RevealVerdict
     | Challenge
+    | Ask
+    | Served
+    | CannotTell
     | DisputeMove
     | CallTime
 )

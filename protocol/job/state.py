@@ -97,6 +97,18 @@ class Seat:
 
 
 @dataclass(frozen=True)
+class OpenAsk:
+    """A stored state that somebody waits for."""
+
+    party: PartyId
+    mark: Count
+    at: Millis
+    """Unix time at which it was asked for."""
+    deadline: Millis
+    """Unix time at which the solver is late with it."""
+
+
+@dataclass(frozen=True)
 class Job:
     """A job and everything decided about it."""
 
@@ -134,6 +146,11 @@ class Job:
     """All disputes so far, in the order in which they were set up."""
     untold: tuple[PartyId, ...] = ()
     """Who made the challenges of this attempt that ended without an answer, in order."""
+    ask: OpenAsk | None = None
+    asked: tuple[PartyId, ...] = ()
+    """Who asked for states in this attempt, in order."""
+    recused: tuple[PartyId, ...] = ()
+    """Verifiers of this attempt that could not tell, in order."""
     barred: tuple[PartyId, ...] = ()
     """Parties that failed at this job as its solver."""
     receipt: Digest | None = None
@@ -170,6 +187,16 @@ class Job:
     def attesters(self) -> tuple[PartyId, ...]:
         """Verifiers that vouch for the solver's run."""
         return tuple(seat.party for seat in self.verifiers if seat.agrees)
+
+    @property
+    def due_at(self) -> Millis | None:
+        """Unix time at which time may be called; nothing while nobody is waited for."""
+        if self.ask is None or self.deadline is None:
+            return self.deadline
+        if self.awaiting is Awaiting.MARKS:
+            return min(self.deadline, self.ask.deadline)
+        # JOB-31: whoever waits for a state has the time that the solver takes.
+        return self.ask.deadline
 
     @property
     def checkpoints(self) -> range:

@@ -18,6 +18,7 @@ from identic.protocol.job.draws import draw_beacon
 from identic.protocol.job.entries import BeaconDrawn, Settled, TimeCalled, VerifiersAssigned
 from identic.protocol.job.messages import (
     CallTime,
+    CannotTell,
     CommitVerdict,
     RevealVerdict,
     Verdict,
@@ -32,7 +33,15 @@ from identic.protocol.settlement.movements import lock_bond, refund, release_bon
 def can_verify(job: Job, party: PartyId) -> bool:
     """Whether a party may be drawn for the job, its balance apart."""
     # JOB-13: a verifier is neither the submitter nor a solver of the job.
-    return party not in (job.terms.submitter, job.solver, *job.barred)
+    # JOB-33: who could not tell is not drawn again in the attempt.
+    return party not in (job.terms.submitter, job.solver, *job.barred, *job.recused)
+
+
+def wants_verifiers(job: Job) -> bool:
+    """Whether verifiers are to be drawn: nobody has a seat, and they were not drawn anew before."""
+    waits = job.awaiting in (Awaiting.MARKS, Awaiting.VERDICTS)
+    # JOB-33: verifiers are drawn anew once an attempt, when all have given their seats back.
+    return waits and not job.verifiers and len(job.recused) <= job.terms.verifiers
 
 
 def on_assigned(job: Job, event: Event, said: VerifiersAssigned) -> Outcome:
@@ -42,7 +51,8 @@ def on_assigned(job: Job, event: Event, said: VerifiersAssigned) -> Outcome:
     fit = all(can_verify(job, party) for party in said.parties)
     count = len(set(said.parties))
     # JOB-13: the verifiers of an attempt are drawn once, as many as the terms say, all different.
-    if job.verifiers or not fit or not count == len(said.parties) == job.terms.verifiers:
+    drawn = not wants_verifiers(job)
+    if drawn or not fit or not count == len(said.parties) == job.terms.verifiers:
         raise ProtocolError(
             "JOB-13",
             Code.MISMATCH,
@@ -69,6 +79,22 @@ def on_sealed(job: Job, event: Event, said: CommitVerdict) -> Outcome:
     if all(s.sealed is not None for s in sealed.verifiers):
         return await_next(sealed, Awaiting.BEACON, event.at), ()
     return sealed, ()
+
+
+def on_cannot_tell(job: Job, event: Event, said: CannotTell) -> Outcome:
+    """A verifier whose data or machine are not sound gives its seat back, with its bond."""
+    seat = _seat(job, event)
+    check_attempt(job, said.attempt)
+    check_awaiting(job, Awaiting.MARKS, Awaiting.VERDICTS)
+    # JOB-33: who has fixed a verdict could tell.
+    if seat.sealed is not None:
+        raise IllegalMove("JOB-33", got="cannot tell after a sealed verdict", want="the verdict")
+    back = release_bond(job.id, job.attempt, seat.party, job.terms.prices.verifier_bond)
+    seats = tuple(s for s in job.verifiers if s.party != seat.party)
+    left = replace(job, verifiers=seats, recused=(*job.recused, seat.party))
+    if seats and all(s.sealed is not None for s in seats):
+        left = await_next(left, Awaiting.BEACON, event.at)
+    return left, (back,)
 
 
 def on_beacon(job: Job, event: Event, said: BeaconDrawn) -> Outcome:
@@ -111,7 +137,9 @@ def on_reveal(job: Job, event: Event, said: RevealVerdict) -> Outcome:
 def on_time(job: Job, event: Event, _: TimeCalled | CallTime) -> Outcome:
     """The clock of whatever the job waits for has run down."""
     check_time(job, event.at)
-    if job.awaiting is Awaiting.MARKS:
+    # JOB-31: a solver that does not store a state again is late.
+    withheld = job.ask is not None and event.at >= job.ask.deadline
+    if withheld or job.awaiting is Awaiting.MARKS:
         return solver_late(job)
     if job.awaiting is Awaiting.VERDICTS:
         return _close_verdicts(job, event.at), ()
@@ -128,6 +156,9 @@ def on_settled(job: Job, event: Event, said: Settled) -> Outcome:
     check_attempt(job, said.attempt)
     check_awaiting(job, Awaiting.WINDOW)
     check_time(job, event.at)
+    # JOB-31: nothing is settled while somebody waits for a state.
+    if job.ask is not None:
+        raise IllegalMove("JOB-31", got="settlement", want=f"the state of mark {job.ask.mark}")
     # JOB-21: a run is settled when at least one verifier vouches for it.
     if not job.attesters or job.solver is None:
         raise IllegalMove("JOB-21", got="settlement", want="a verifier that agrees")

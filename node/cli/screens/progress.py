@@ -41,7 +41,7 @@ class PartyView:
         rate: steps a second at present; 0 where unknown.
         loss: of the last step, where the party reports it.
         activity: what it is at when it does not compute, in words.
-        verdict: "", "sealed", "agrees", "disagrees" or "late".
+        verdict: "", "sealed", "agrees", "disagrees", "late" or "cannot tell".
     """
 
     name: str
@@ -103,6 +103,7 @@ _MARKS: Final = {
     "agrees": ("reproduces it ✓", "green"),
     "disagrees": ("disagrees ✗", "bold red"),
     "late": ("gave no verdict in time ✗", "red"),
+    "cannot tell": ("cannot tell !", "bold yellow"),
     "sealed": ("verdict sealed", "cyan"),
 }
 

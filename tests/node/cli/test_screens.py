@@ -14,11 +14,14 @@ from identic.node.cli.screens import descent, ledger, progress, report, status
 from identic.node.cli.screens.ledger import AccountLine, LedgerView
 from identic.node.cli.screens.progress import JobView, LiveJob, PartyView, Transfer
 from identic.node.cli.screens.report import CheckLine, Outcome
-from identic.node.views import NodeStatus, RoleState, RoleStatus
+from identic.node.cli.views import job_view
+from identic.node.views import NodeStatus, PartyProgress, RoleState, RoleStatus
 from identic.protocol.dispute.moves import Side
 from identic.protocol.ids import PartyId
+from identic.protocol.job.messages import CannotTell
 from tests.helpers.signed_game import Played, finish, late, opened
 from tests.helpers.small_run import small_run
+from tests.protocol.job.world import ANNA, JOB, WATCHER, trained
 
 VIEW = JobView(
     name="j-7f3a91",
@@ -46,6 +49,23 @@ def test_a_job_shows_parties_steps_speed_and_verdicts() -> None:
     text = plain(progress.lines(VIEW))
     for part in ("1,112/2,000", "loss 2.318", "9,626 tok/s", "eta 3 min", "reproduces", "902"):
         assert part in text
+
+
+def test_a_verifier_that_cannot_tell_is_shown_with_its_reason() -> None:
+    world = trained()
+    world.say(ANNA, CannotTell(JOB, world.job.attempt))
+    reason = PartyProgress(ANNA, "verifier", 3, None, 0.0, "cannot tell: data blob 0 is missing", 0)
+    (line,) = [p for p in job_view(world.job, [reason]).parties if p.verdict == "cannot tell"]
+    assert (line.step, line.activity) == (3, reason.activity)
+    text = plain(progress.lines(replace(VIEW, parties=(line,))))
+    assert "cannot tell" in text
+
+
+def test_an_alarm_of_somebody_who_watches_is_shown() -> None:
+    said = PartyProgress(WATCHER, "whistleblower", 0, None, 0.0, "cannot tell: mark 2", 0)
+    shown = [p.activity for p in job_view(trained().job, [said]).parties]
+    assert said.activity in shown
+    assert "cannot tell: mark 2" in plain(progress.lines(job_view(trained().job, [said])))
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

@@ -31,14 +31,17 @@ from identic.protocol.job.machine import TRANSITIONS
 from identic.protocol.job.messages import (
     Abandon,
     AcceptJob,
+    Ask,
     CallTime,
     CancelJob,
+    CannotTell,
     Challenge,
     Commit,
     CommitVerdict,
     DisputeId,
     Finish,
     RevealVerdict,
+    Served,
     Stored,
 )
 from identic.protocol.job.state import Awaiting, Phase
@@ -77,6 +80,9 @@ EXAMPLES: list[object] = [
     CommitVerdict(JOB, ONE, digest("verdict")),
     RevealVerdict(JOB, ONE, head_of(HONEST), True, digest("salt"), digest("work")),
     Challenge(JOB, ONE, Count(2), FALSE[2]),
+    Ask(JOB, ONE, Count(2)),
+    Served(JOB, ONE, Count(2)),
+    CannotTell(JOB, ONE),
     CallTime(JOB),
     TimeCalled(JOB),
     VerifiersAssigned(JOB, ONE, digest("log"), (ANNA, BERT)),
@@ -103,12 +109,26 @@ SCENES: dict[str, Callable[[], World]] = {
     "beacon": lambda: trained().seal(ANNA).seal(BERT),
     "reveals": lambda: trained().seal(ANNA).seal(BERT).draw(),
     "window": judged,
+    "asked for a state": lambda: asked(judged()),
+    "a seat given back": lambda: gave_back(trained()),
     "disputed in training": lambda: World().accept().commit(upto=3).challenge(WATCHER, FALSE),
     "disputed in the window": lambda: judged().challenge(WATCHER, FALSE),
     "solver fallen": lambda: judged().challenge(WATCHER, FALSE).loses(SOLVER, WATCHER),
     "settled": lambda: judged().settle(),
     "expired": lambda: trained().expire_clock().expire_clock(),
 }
+
+
+def asked(world: World) -> World:
+    """The watcher waits for a state."""
+    world.say(WATCHER, Ask(JOB, world.job.attempt, Count(2)))
+    return world
+
+
+def gave_back(world: World) -> World:
+    """Anna cannot tell."""
+    world.say(ANNA, CannotTell(JOB, world.job.attempt))
+    return world
 
 
 def test_the_examples_are_all_events_of_the_table() -> None:
@@ -232,6 +252,33 @@ class Play(RuleBasedStateMachine):
     @rule()
     def beacon(self) -> None:
         self.attempt(self.world.draw)
+
+    # ---- what is lost -----------------------------------------------------------------------
+
+    @rule(
+        name=st.sampled_from([ANNA, BERT, WATCHER, SECOND, SUBMITTER]), mark=st.sampled_from([2, 4])
+    )
+    def ask(self, name: PartyId, mark: int) -> None:
+        """An honest solver stores the state again at once; another one when it likes."""
+        attempt = self.world.job.attempt
+        self.attempt(lambda: self.world.say(name, Ask(JOB, attempt, Count(mark))))
+        if self.world.job.solver == SOLVER:
+            self.serve()
+
+    @rule()
+    def serve(self) -> None:
+        job = self.world.job
+        if job.ask is not None and job.solver is not None:
+            self.world.say(job.solver, Served(JOB, job.attempt, job.ask.mark))
+
+    @rule(name=st.sampled_from([ANNA, BERT, SECOND]), anew=st.booleans())
+    def cannot_tell(self, name: PartyId, anew: bool) -> None:
+        """A seat is given back, and when all are, drawn anew for others."""
+        attempt = self.world.job.attempt
+        self.attempt(lambda: self.world.say(name, CannotTell(JOB, attempt)))
+        if anew:
+            entry = VerifiersAssigned(JOB, attempt, digest("log"), (EVE, MALLORY))
+            self.attempt(lambda: self.world.enter(entry))
 
     # ---- contests ---------------------------------------------------------------------------
 

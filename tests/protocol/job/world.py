@@ -162,10 +162,14 @@ class World:
         head = head_of(states, upto)
         return Commit(JOB, self.job.attempt, Count(first), marks, head)
 
+    def store(self) -> World:
+        """The solver stores the checkpoint."""
+        self.say(self.solver, Stored(JOB, self.job.attempt, Count(2), digest("checkpoint")))
+        return self
+
     def finish(self) -> World:
         """The solver stores the checkpoint and finishes."""
-        attempt = self.job.attempt
-        self.say(self.solver, Stored(JOB, attempt, Count(2), digest("checkpoint")))
+        attempt = self.store().job.attempt
         final = (digest("model"), digest("final state"))
         self.say(self.solver, Finish(JOB, attempt, self.job.head, *final))
         return self
@@ -268,8 +272,8 @@ class World:
 
     def expire_clock(self) -> World:
         """Wait for the deadline and call time."""
-        assert self.job.deadline is not None
-        self.now = int(self.job.deadline)
+        assert self.job.due_at is not None
+        self.now = int(self.job.due_at)
         self.enter(TimeCalled(JOB))
         return self
 
