@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from identic.protocol.dispute.clocks import LONG, steps_from_stored, weight
 from identic.protocol.dispute.moves import WIDTH
 from identic.protocol.dispute.spans import Span, whole
 from identic.protocol.hashing import path_length
@@ -73,6 +74,8 @@ class Exchange:
     """Items that each side publishes."""
     nbytes: int
     """Bytes of each side's move."""
+    again: int | None = None
+    """Steps that a side executes again for its move; ``None`` if it has it at hand (DSP-10)."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ class Course:
     def nbytes(self) -> int:
         """Bytes of one side's moves, evidence left aside."""
         return sum(exchange.nbytes for exchange in self.rounds)
+
+    @property
+    def again(self) -> int:
+        """Steps that a side executes again in all rounds."""
+        return sum(exchange.again or 0 for exchange in self.rounds)
 
 
 @dataclass(frozen=True)
@@ -159,9 +167,11 @@ def course(
     start, steps = terms.step_of(mark - 1), terms.step_of(mark) - terms.step_of(mark - 1)
     rounds = list(_tree("run", marks, mark, width))
     if steps > 1:
-        rounds.append(_digests("interval", steps))
+        again = steps_from_stored(terms, start) + steps
+        rounds.append(replace(_digests("interval", steps), again=again))
     value = plan.values if fault.value is None else fault.value
-    rounds += _tree("step", plan.values, value, width, besides=1)
+    again = steps_from_stored(terms, fault.step) + 1
+    rounds += _first(_tree("step", plan.values, value, width, besides=1), again)
     if fault.value is None:
         parts = 1 + len(plan.outputs)
         rounds += _tree("state", parts, fault.part, width)
@@ -176,7 +186,8 @@ def course(
     if kind.elements == 0:
         return Course(tuple(rounds), 0)
     chunk = fault.element // kind.chunk_elements
-    rounds += [*_tree("output", kind.chunks, chunk, width), _bytes("chunk", kind, chunk)]
+    rounds += _first(_tree("output", kind.chunks, chunk, width), 1)
+    rounds.append(_bytes("chunk", kind, chunk))
     fold, path = planned.call.op.fold(planned.call, fault.element), fault.path
     while True:
         if fold.length > 1:
@@ -315,7 +326,14 @@ def _bytes(level: str, kind: TensorType, chunk: int) -> Exchange:
 
 
 def _words(fold: Fold) -> Exchange:
-    return Exchange("fold", fold.length, COUNT_BYTES + WORD_BYTES * fold.length)
+    size = COUNT_BYTES + WORD_BYTES * fold.length
+    return Exchange("fold", fold.length, size, 0 if weight(fold) > LONG else None)
+
+
+def _first(rounds: Iterator[Exchange], again: int) -> Iterator[Exchange]:
+    """The rounds of a level, of which the first needs re-execution."""
+    yield replace(next(rounds), again=again)
+    yield from rounds
 
 
 def _chunk_size(kind: TensorType, chunk: int) -> int:

@@ -10,7 +10,6 @@ import pytest
 
 from identic.protocol.dispute.bounds import (
     Course,
-    Exchange,
     Fault,
     ReadIndex,
     Worst,
@@ -19,19 +18,22 @@ from identic.protocol.dispute.bounds import (
     over_run,
     worst,
 )
-from identic.protocol.dispute.moves import MAX_EVIDENCE_BYTES, NO_EVIDENCE, WIDTH, Side
+from identic.protocol.dispute.clocks import allowance_ms
+from identic.protocol.dispute.moves import MAX_EVIDENCE_BYTES, NO_EVIDENCE, WIDTH, Move, Side
+from identic.protocol.dispute.state import Dispute
 from identic.protocol.encoding import encode
 from identic.protocol.hashing import sha256
 from identic.protocol.ids import Count
 from identic.protocol.ops import TABLE
 from identic.protocol.ops.folds import Fold, Nested
 from identic.protocol.program.plan import StepPlan
-from tests.helpers.calls import BUILDERS, Maker
+from tests.helpers.calls import BUILDERS, Maker, case
 from tests.helpers.duel import Ended, duel
 from tests.helpers.execution import Lie, MemoryExecution, StateLie
+from tests.helpers.game import honest
 from tests.helpers.one_operator import Job, job_of
-from tests.helpers.small_run import small_run
-from tests.helpers.transformers import GPT2, LLAMA, Sizes, large_call, transformer
+from tests.helpers.small_run import Run, small_run
+from tests.helpers.transformers import GPT2, LLAMA, Sizes, f32, large_call, transformer
 
 RUN = small_run()
 WIDTHS = (4, WIDTH)
@@ -70,10 +72,8 @@ def check(ended: Ended, fault: Fault, good: MemoryExecution, width: int) -> None
     setup, ruling = ended.game.dispute.setup, ended.ruling
     read = None if fault.step is None else reader(setup.plan, good, fault.step)
     found = course(setup.terms, setup.plan, fault, marks=setup.marks, width=width, read=read)
-    played = tuple(
-        Exchange(line.level, int(line.compared), int(line.defender_bytes)) for line in ruling.rounds
-    )
-    assert played == found.rounds
+    played = [(line.level, line.compared, line.defender_bytes) for line in ruling.rounds]
+    assert played == [(e.level, e.items, e.nbytes) for e in found.rounds]
     assert all(line.defender_bytes == line.challenger_bytes for line in ruling.rounds)
     nothing = len(encode(NO_EVIDENCE))
     assert ruling.read_bytes == (found.evidence or nothing)
@@ -112,6 +112,39 @@ def test_dsp_20__a_game_about_the_start_takes_what_was_computed(width: int) -> N
     liar.roots[0] = sha256(b"pretrained")
     ended = duel(RUN).liar(Side.DEFENDER, liar).at_width(width).play()
     check(ended, Fault(), RUN.good, width)
+
+
+LONG_SUM = job_of(case("sum_last", [f32(40_000)], [[0] * 40_000]))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    ("subject", "lie", "long"),
+    [
+        (RUN, RUN.flipped(3, RUN.value("matmul", 2)), False),
+        (LONG_SUM, Lie(0, LONG_SUM.value, 0, (), 1), True),
+    ],
+    ids=["matmul", "long sum"],
+)
+def test_dsp_20__rounds_that_need_re_execution_have_its_allowance(
+    subject: Run | Job, lie: Lie, long: bool, width: int
+) -> None:
+    liar = subject.lying(lie)
+    plays = honest(liar)
+    seen: dict[int, int] = {}
+
+    def spy(dispute: Dispute, side: Side) -> Move | None:
+        seen[int(dispute.turn)] = int(dispute.clock.allowance)
+        return plays(dispute, side)
+
+    ended = duel(subject).liar(Side.DEFENDER, liar, spy).at_width(width).play()
+    setup = ended.game.dispute.setup
+    fault = Fault(lie.step, lie.value, path=tuple(ended.ruling.path))
+    found = course(setup.terms, setup.plan, fault, marks=setup.marks, width=width)
+    asked = [*(e.again for e in found.rounds), *([None] if found.evidence else [])]
+    assert list(seen.values()) == [allowance_ms(setup, again) for again in asked]
+    assert (0 in asked) == long
+    assert found.again == sum(again or 0 for again in asked)
 
 
 def paths(fold: Fold) -> Iterator[tuple[int, ...]]:
