@@ -11,7 +11,7 @@ from dataclasses import asdict
 import torch
 
 from identic.kernels import _native
-from tests.bench import operators, steps
+from tests.bench import convolutions, operators, steps
 from tests.bench.machine import Peak, describe
 from tests.bench.rows import Benchmark, Row
 from tests.bench.timing import CLOCKS, FULL, QUICK, Clock, Effort, measure
@@ -19,7 +19,8 @@ from tests.bench.timing import CLOCKS, FULL, QUICK, Clock, Effort, measure
 
 def selected(words: Sequence[str]) -> Iterator[Benchmark]:
     """The benchmarks whose name holds one of the words; all of them without words."""
-    for benchmark in (*steps.benchmarks(), *operators.benchmarks()):
+    every = (*steps.benchmarks(), *operators.benchmarks(), *convolutions.benchmarks())
+    for benchmark in every:
         if not words or any(word in benchmark.name for word in words):
             yield benchmark
 
