@@ -8,13 +8,15 @@ then on, and no existing one. Operators not listed fall to torch's own core deco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from identic.node.capture import convolutions, layers, pools, tensors
+from identic.node.capture import convolutions, layers, norms, pools, sorting, tensors
 
 aten = torch.ops.aten
 
@@ -30,6 +32,9 @@ def _own() -> dict[Any, Callable[..., Any]]:
         aten.native_layer_norm.default: layers.layer_norm,
         aten.native_layer_norm_backward.default: layers.layer_norm_backward,
         aten._native_batch_norm_legit_functional.default: layers.batch_norm,  # noqa: SLF001
+        aten._native_batch_norm_legit.no_stats: norms.batch_statistics,  # noqa: SLF001
+        aten._weight_norm_interface.default: norms.weight_norm,  # noqa: SLF001
+        aten._weight_norm_interface_backward.default: norms.weight_norm_backward,  # noqa: SLF001
         aten.native_batch_norm_backward.default: layers.batch_norm_backward,
         aten.gelu.default: layers.gelu,
         aten.gelu_backward.default: layers.gelu_backward,
@@ -73,6 +78,27 @@ def _own() -> dict[Any, Callable[..., Any]]:
         aten.max.default: lambda x: x.amax(tensors.all_axes(x)),
         aten.min.default: lambda x: x.amin(tensors.all_axes(x)),
         aten.max.dim: lambda x, a, k=False: (x.amax(a, k), x.argmax(a, k)),
+        aten.min.dim: lambda x, a, k=False: (x.amin(a, k), x.argmin(a, k)),
+        aten.sort.default: sorting.sort,
+        aten.sort.stable: sorting.stable_sort,
+        aten.topk.default: sorting.topk,
+        aten.kthvalue.default: sorting.kthvalue,
+        aten.median.dim: sorting.median,
+        aten.median.default: sorting.median_of_all,
+        aten.fmax.default: lambda a, b: torch.where(
+            torch.isnan(a), b, torch.where(torch.isnan(b), a, torch.maximum(a, b))
+        ),
+        aten.fmin.default: lambda a, b: torch.where(
+            torch.isnan(a), b, torch.where(torch.isnan(b), a, torch.minimum(a, b))
+        ),
+        aten.hypot.default: lambda a, b: torch.sqrt(a * a + b * b),
+        aten.tan.default: lambda x: torch.sin(x) / torch.cos(x),
+        aten.log2.default: lambda x: torch.log(x) * (1 / math.log(2)),
+        aten.log10.default: lambda x: torch.log(x) * (1 / math.log(10)),
+        aten.erfc.default: lambda x: 1 - torch.erf(x),
+        aten.exp2.default: lambda x: torch.exp(x * math.log(2)),
+        aten.softshrink_backward.default: tensors.shrink_backward,
+        aten.hardshrink_backward.default: tensors.shrink_backward,
         aten.pow.Tensor_Scalar: tensors.power,
         aten.reciprocal.default: lambda x: tensors.constant(x, 1.0) / x,
         aten.rsub.Scalar: lambda x, s, alpha=1: (
@@ -87,6 +113,10 @@ def _own() -> dict[Any, Callable[..., Any]]:
         aten.addmm.default: tensors.addmm,
         aten.baddbmm.default: tensors.addmm,
         aten.mv.default: lambda a, b: a.mm(b[:, None])[:, 0],
+        aten.addmv.default: lambda c, a, b, beta=1, alpha=1: tensors.addmm(
+            c[:, None], a, b[:, None], beta, alpha
+        )[:, 0],
+        aten.addbmm.default: tensors.addbmm,
         aten.dot.default: lambda a, b: (a * b).sum([0]),
         aten.zeros_like.default: tensors.filled(0),
         aten.ones_like.default: tensors.filled(1),
@@ -121,6 +151,7 @@ _TORCHS = (
 )
 
 
+@cache
 def table() -> dict[Any, Callable[..., Any]]:
     """Every decomposition of the second pass."""
     merged: dict[Any, Callable[..., Any]] = {

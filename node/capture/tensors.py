@@ -11,6 +11,9 @@ from torch import Tensor
 
 aten = torch.ops.aten
 
+MOST_POWER = 16
+"""Largest exponent of a power."""
+
 
 def constant(like: Tensor, value: float) -> Tensor:
     """A scalar of the same element type."""
@@ -98,27 +101,43 @@ def vector_norm(
     keepdim: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Euclidean length."""
-    if order != 2 or dtype is not None:
-        raise NotImplementedError("a norm other than the Euclidean one")
-    return torch.sqrt((x * x).sum(all_axes(x) if axes is None else list(axes), keepdim))
+    """Sum of magnitudes, Euclidean length, largest or least magnitude, or number of non-zeros."""
+    if dtype not in (None, x.dtype) or order not in (0, 1, 2, math.inf, -math.inf):
+        raise NotImplementedError("a norm other than 0, 1, 2, inf and -inf")
+    chosen = all_axes(x) if axes is None else list(axes)
+    if order == 0:
+        return (x != 0).to(x.dtype).sum(chosen, keepdim)
+    if order == 1:
+        return x.abs().sum(chosen, keepdim)
+    if order == 2:
+        return torch.sqrt((x * x).sum(chosen, keepdim))
+    return x.abs().amax(chosen, keepdim) if order > 0 else x.abs().amin(chosen, keepdim)
 
 
 def power(x: Tensor, exponent: float) -> Tensor:
-    """Powers that are products and square roots."""
+    """Powers that are products and square roots: of whole and half exponents up to 16."""
     if exponent == 0.5:
         return torch.sqrt(x)
     if exponent == -0.5:
         return torch.rsqrt(x)
-    whole = int(exponent)
-    if whole != exponent or not 1 <= abs(whole) <= 8:
-        raise NotImplementedError("pow with an exponent other than 1 to 8, -1 to -8 or 0.5")
+    whole, half = divmod(abs(exponent), 1)
+    if half not in (0, 0.5) or abs(exponent) > MOST_POWER:
+        raise NotImplementedError(f"pow with an exponent other than n or n + 0.5 to {MOST_POWER}")
+    if exponent == 0:
+        return torch.ones_like(x)
     result = x
-    for _ in range(abs(whole) - 1):
+    for _ in range(int(whole) - 1):
         result = result * x
-    if whole < 0:
+    if half:
+        result = result * torch.sqrt(x)
+    if exponent < 0:
         return constant(x, 1.0) / result
-    return result.clone() if whole == 1 else result
+    return result.clone() if exponent == 1 else result
+
+
+def shrink_backward(g: Tensor, x: Tensor, limit: float = 0.5) -> Tensor:
+    """The gradient where a shrinking function is not zero."""
+    return torch.where((x >= -limit) & (x <= limit), 0.0, g)
 
 
 def tril(x: Tensor, diagonal: int = 0) -> Tensor:
@@ -149,6 +168,14 @@ def addmm(bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1)
     if alpha != 1:
         product = product * alpha
     return product + (bias if beta == 1 else bias * beta)
+
+
+def addbmm(c: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
+    """c * beta + the sum of x[i] @ y[i] * alpha."""
+    product = x.bmm(y).sum([0])
+    if alpha != 1:
+        product = product * alpha
+    return product + (c if beta == 1 else c * beta)
 
 
 def filled(value: float) -> Callable[..., Tensor]:

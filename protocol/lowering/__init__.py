@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 from identic.protocol.errors import ProtocolError
 from identic.protocol.graph import Graph
-from identic.protocol.lowering import elementwise, indexing, reductions, views, windows
+from identic.protocol.lowering import elementwise, indexing, ordering, reductions, views, windows
 from identic.protocol.lowering.builder import Builder
 from identic.protocol.lowering.errors import CaptureError
 from identic.protocol.lowering.rules import RULES, Context
 
 __all__ = ["RULES", "Builder", "CaptureError", "Context", "lower"]
 
-_RULE_FILES = (elementwise, indexing, reductions, views, windows)
+_RULE_FILES = (elementwise, indexing, ordering, reductions, views, windows)
 
 
 def lower(graph: Graph, builder: Builder, inputs: Sequence[int]) -> tuple[int, ...]:

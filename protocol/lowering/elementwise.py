@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from identic.protocol.dtypes import DType
 from identic.protocol.graph import Ref
 from identic.protocol.lowering.rules import Context, lowers
@@ -15,7 +17,7 @@ _RANK = {
     DType.FLOAT32: 5,
 }
 
-_LOGIC = {"bitwise_and": "and", "logical_and": "and", "bitwise_or": "or", "logical_or": "or"}
+_LOGIC = {"and": "and", "or": "or", "xor": "ne"}
 
 
 @lowers("neg", "abs", "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "sqrt", "rsqrt")
@@ -24,6 +26,10 @@ def unary(c: Context) -> int:
     if c.dtype != DType.FLOAT32:
         if c.node.name == "aten.neg" and c.dtype in (DType.INT64, DType.INT32):
             return c.builder.elementwise("sub", c.builder.full(c.dtype, 0), c.tensor(0))
+        if c.node.name == "aten.abs" and c.dtype in (DType.INT64, DType.INT32):
+            b, value, zero = c.builder, c.tensor(0), c.builder.full(c.dtype, 0)
+            below = b.elementwise("lt", value, zero)
+            return b.elementwise("where", below, b.elementwise("sub", zero, value), value)
         raise c.refuse(f"is defined on float32, not on {c.dtype.label}")
     return c.builder.emit(c.node.name.removeprefix("aten."), c.operand(0, DType.FLOAT32))
 
@@ -36,13 +42,25 @@ def negation(c: Context) -> int:
     return c.builder.emit("not", _truth(c, 0))
 
 
-@lowers("bitwise_and", "bitwise_or", "logical_and", "logical_or")
+@lowers("isnan", "isinf")
+def unusual(c: Context) -> int:
+    """Whether an element is not equal to itself, or its magnitude is infinite."""
+    b, value = c.builder, c.tensor(0)
+    if b.dtype(value) not in (DType.FLOAT32, DType.BFLOAT16):
+        return b.expand(b.full(DType.BOOL, 0), c.shape)
+    wide = b.cast(value, DType.FLOAT32)
+    if c.node.name == "aten.isnan":
+        return b.elementwise("ne", wide, wide)
+    return b.elementwise("eq", b.emit("abs", wide), b.full(DType.FLOAT32, math.inf))
+
+
+@lowers("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor")
 def logic(c: Context) -> int:
-    """And, or of truth values."""
+    """And, or, either of truth values."""
     name = c.node.name.removeprefix("aten.")
     if c.dtype != DType.BOOL:
         raise c.refuse("is defined on bool only")
-    return c.builder.elementwise(_LOGIC[name], _truth(c, 0), _truth(c, 1))
+    return c.builder.elementwise(_LOGIC[name.rpartition("_")[2]], _truth(c, 0), _truth(c, 1))
 
 
 def _truth(c: Context, position: int) -> int:

@@ -63,19 +63,33 @@ def sum_over(c: Context) -> int:
     return b.reshape(total(b, value, _axes(c, len(b.shape(value)))), c.shape)
 
 
+def comparable(b: Builder, value: int) -> int:
+    """The value in an element type that has an order: small ones become int32."""
+    if b.dtype(value) in (DType.UINT8, DType.BOOL):
+        return b.cast(value, DType.INT32)
+    return value
+
+
+def reversed_order(b: Builder, value: int) -> int:
+    """The value with its order the other way round: negated, or -1 less an integer."""
+    if b.dtype(value) == DType.FLOAT32:
+        return b.emit("neg", value)
+    return b.elementwise("sub", b.full(b.dtype(value), -1), value)
+
+
 @lowers("amax", "amin")
 def extreme(c: Context) -> int:
-    """Largest element; the smallest is the negated largest of the negated."""
-    b, value = c.builder, c.tensor(0)
+    """Largest element; the smallest is the largest in the reversed order, reversed again."""
+    b = c.builder
+    value = comparable(b, c.tensor(0))
     lowest = c.node.name == "aten.amin"
-    if lowest and c.dtype != DType.FLOAT32:
-        raise c.refuse("is defined on float32 only")
     axes = _axes(c, len(b.shape(value)))
     if not axes:
-        return value
-    row = to_last(b, b.emit("neg", value) if lowest else value, axes)
+        return c.tensor(0)
+    row = to_last(b, reversed_order(b, value) if lowest else value, axes)
     result = b.emit("amax", row)
-    return b.reshape(b.emit("neg", result) if lowest else result, c.shape)
+    result = reversed_order(b, result) if lowest else result
+    return b.cast(b.reshape(result, c.shape), c.dtype)
 
 
 @lowers("any", "all")
@@ -93,10 +107,13 @@ def some(c: Context) -> int:
     return b.reshape(b.emit("not", found) if every else found, c.shape)
 
 
-@lowers("argmax")
+@lowers("argmax", "argmin")
 def argmax(c: Context) -> int:
-    """Position of the first largest element along one axis, or of all elements."""
-    b, value = c.builder, c.tensor(0)
+    """Position of the first largest or smallest element along one axis, or of all elements."""
+    b = c.builder
+    value = comparable(b, c.tensor(0))
+    if c.node.name == "aten.argmin":
+        value = reversed_order(b, value)
     rank = len(b.shape(value))
     axes = list(range(rank)) if c.argument(1, "dim") is None else [c.axis(1, rank, "dim")]
     return b.reshape(b.emit("argmax", to_last(b, value, axes)), c.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from identic.protocol.graph import Argument
+from identic.protocol.lowering.builder import Builder
 from identic.protocol.lowering.constants import word
 from identic.protocol.lowering.rules import Context, lowers
 
@@ -57,7 +58,7 @@ def repeat(c: Context) -> int:
     return b.reshape(b.expand(b.reshape(value, spread), target), c.shape)
 
 
-def _bounds(start: Argument, stop: Argument, step: Argument, length: int) -> tuple[int, int, int]:
+def bounds(start: Argument, stop: Argument, step: Argument, length: int) -> tuple[int, int, int]:
     """Python's slice, normalised to a length."""
     low, high, stride = (a if isinstance(a, int) else None for a in (start, stop, step))
     first, last, by = slice(low, high, stride).indices(length)
@@ -70,7 +71,7 @@ def take_slice(c: Context) -> int:
     value = c.tensor(0)
     shape = c.builder.shape(value)
     axis = c.axis(1, len(shape), "dim", 0)
-    start, stop, step = _bounds(
+    start, stop, step = bounds(
         c.argument(2, "start"), c.argument(3, "end"), c.argument(4, "step"), shape[axis]
     )
     return c.builder.slice(value, axis, start, stop, step)
@@ -86,22 +87,20 @@ def select(c: Context) -> int:
     return c.builder.reshape(c.builder.slice(value, axis, index, index + 1), c.shape)
 
 
-@lowers("slice_scatter", "select_scatter")
+@lowers("select_scatter")
 def replace(c: Context) -> int:
-    """A tensor with a range along one axis replaced."""
-    b, value, source = c.builder, c.tensor(0), c.tensor(1)
+    """A tensor with one index along one axis replaced."""
+    b, value = c.builder, c.tensor(0)
     shape = b.shape(value)
     axis = c.axis(2, len(shape), "dim", 0)
-    if c.node.name == "aten.select_scatter":
-        start = c.integer(3) % shape[axis]
-        stop, step = start + 1, 1
-        source = b.reshape(source, [1 if i == axis else n for i, n in enumerate(shape)])
-    else:
-        start, stop, step = _bounds(
-            c.argument(3, "start"), c.argument(4, "end"), c.argument(5, "step"), shape[axis]
-        )
-    if step != 1:
-        raise c.refuse("writes to every n-th element", "use torch.where with a mask.")
+    start = c.integer(3) % shape[axis]
+    source = b.reshape(c.tensor(1), [1 if i == axis else n for i, n in enumerate(shape)])
+    return replaced(b, value, source, axis, start, start + 1)
+
+
+def replaced(b: Builder, value: int, source: int, axis: int, start: int, stop: int) -> int:
+    """The value with the range ``[start, stop)`` of an axis replaced."""
+    shape = b.shape(value)
     pieces = [b.slice(value, axis, 0, start)] if start else []
     pieces.append(source)
     if stop < shape[axis]:

@@ -120,6 +120,26 @@ def _windows(call: Call, x: Sequence[Tensor]) -> Tensor:
     return torch.stack([x[0][s : s + length] for s in x[1].tolist()])
 
 
+def _sorted(call: Call, x: Sequence[Tensor]) -> Tensor:
+    descending = call.integer("descending" if call.op.name == "argsort" else "largest") == 1
+    order = torch.sort(x[0], dim=-1, descending=descending, stable=True).indices
+    return order[..., : int(call.output.shape[-1])]
+
+
+def _set_rows(_: Call, x: Sequence[Tensor]) -> Tensor:
+    result = x[0].clone()
+    for row, source in zip(x[1].tolist(), x[2], strict=True):
+        result[row] = source
+    return result
+
+
+def _scatter(call: Call, x: Sequence[Tensor]) -> Tensor:
+    axis, result = call.integer("axis"), x[0].clone()
+    for j in range(x[1].shape[axis]):
+        result.scatter_(axis, x[1].narrow(axis, j, 1), x[2].narrow(axis, j, 1))
+    return result
+
+
 _RULES: dict[str, Callable[[Call, Sequence[Tensor]], Tensor]] = {
     **windowed.RULES,
     **{
@@ -137,10 +157,16 @@ _RULES: dict[str, Callable[[Call, Sequence[Tensor]], Tensor]] = {
     "sum_first": lambda _, x: x[0].sum(0, dtype=x[0].dtype),
     "amax": lambda _, x: x[0].amax(-1),
     "argmax": lambda _, x: x[0].argmax(-1),
+    "cumsum": lambda _, x: x[0].cumsum(-1, dtype=x[0].dtype),
+    "argsort": _sorted,
+    "argtopk": _sorted,
     "take_rows": lambda _, x: x[0][x[1].long()],
     "gather": lambda call, x: x[0].gather(call.integer("axis"), x[1]),
     "take_windows": _windows,
     "add_rows": lambda _, x: x[0].index_add(0, x[1], x[2]),
+    "set_rows": _set_rows,
+    "scatter": _scatter,
+    "scatter_add": lambda call, x: x[0].scatter_add(call.integer("axis"), x[1], x[2]),
     "reshape": lambda call, x: x[0].reshape(tuple(call.integers("shape"))),
     "permute": lambda call, x: x[0].permute(tuple(call.integers("axes"))),
     "expand": lambda call, x: x[0].expand(tuple(call.integers("shape"))),

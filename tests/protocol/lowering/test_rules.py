@@ -56,7 +56,13 @@ BYTES = TensorType.of(DType.UINT8, (4, 6))
         ("aten.add.Tensor", (Ref(0), Ref(0)), (), BYTES),
         ("aten.exp.default", (Ref(0),), (), INT),
         ("aten.bitwise_and.Tensor", (Ref(0), Ref(0)), (), INT),
-        ("aten.amin.default", (Ref(0), (0,)), (), INT),
+        ("aten.index.Tensor", (Ref(0), (Ref(0),)), (), BYTES),
+        ("aten.index.Tensor", (Ref(0), (None,)), (), F32),
+        ("aten.scatter.reduce", (Ref(0), 0, Ref(0), Ref(0)), (("reduce", "add"),), INT),
+        ("aten.scatter_reduce.two", (Ref(0), 0, Ref(0), Ref(0), "amax"), (), INT),
+        ("aten.scatter_add.default", (Ref(0), 0, Ref(0), Ref(0)), (), INT),
+        ("aten.index_put.default", (Ref(0), (Ref(0),), Ref(0), True), (), INT),
+        ("aten.put.default", (Ref(0), Ref(0), Ref(0), True), (), INT),
         ("aten.add.Tensor", (Ref(0), "x"), (), F32),
         ("aten.cat.default", (Ref(0), 0), (), F32),
         ("aten.permute.default", (Ref(0), ("x",)), (), F32),
@@ -84,6 +90,32 @@ def test_scalars_take_the_type_of_the_result() -> None:
     assert lowered("aten.gt.Scalar", (Ref(0), 0.5), bools, (INT,)) == ["cast", "full", "gt"]
     assert lowered("aten.mul.Tensor", (Ref(0), Ref(1)), F32, (F32, bools)) == ["cast", "mul"]
     assert lowered("aten.mul.Tensor", (Ref(0), Ref(0)), bools, (bools,)) == ["and"]
+
+
+def test_cap_7__the_smallest_is_the_largest_in_the_reversed_order() -> None:
+    row, ints = TensorType.of(DType.FLOAT32, (4,)), TensorType.of(DType.INT64, (4,))
+    assert lowered("aten.amin.default", (Ref(0), (1,)), row) == ["neg", "amax", "neg"]
+    reverse = ["full", "sub", "amax", "sub"]
+    assert lowered("aten.amin.default", (Ref(0), (1,)), ints, (INT,)) == reverse
+    small = TensorType.of(DType.UINT8, (4,))
+    widened = ["cast", *reverse, "cast"]
+    assert lowered("aten.amin.default", (Ref(0), (1,)), small, (BYTES,)) == widened
+    assert lowered("aten.argmin.default", (Ref(0), 1), ints, (INT,)) == [*reverse[:2], "argmax"]
+
+
+def test_writes_keep_the_last_and_single_ones_are_compared() -> None:
+    one = TensorType.of(DType.INT64, (4, 1))
+    source = TensorType.of(DType.FLOAT32, (4, 1))
+    kinds = (F32, one, source)
+    compared = ["iota", "reshape", "eq", "where"]
+    assert lowered("aten.scatter.src", (Ref(0), 1, Ref(1), Ref(2)), F32, kinds) == compared
+    assert lowered("aten.scatter.src", (Ref(0), 0, Ref(1), Ref(2)), F32, kinds) == ["scatter"]
+    added = lowered("aten.scatter_add.default", (Ref(0), 0, Ref(1), Ref(2)), F32, kinds)
+    assert added == ["scatter_add"]
+    steps = (Ref(0), Ref(1), 1, 0, 6, 2)
+    half = TensorType.of(DType.FLOAT32, (4, 3))
+    strided = lowered("aten.slice_scatter.default", steps, F32, (F32, half))
+    assert strided == ["iota", "permute", "permute", "set_rows", "permute"]
 
 
 def test_every_rule_says_what_it_does() -> None:
