@@ -1,15 +1,21 @@
-"""Re-execution for a dispute: answers from stored states, one step at a time.
+"""Re-execution for disputes: answers from what is at hand, or from the nearest state.
 
-A dispute asks about one interval, then one step, then one value of it. ``Rerun`` restarts
-from the nearest stored state, keeps the digests of the step in question, and of its tensors
-only those around the value in dispute.
+A dispute asks about one interval, then one step, then one value of it; many disputes about
+one run ask about different ones in turns. ``Rerun`` keeps what they may ask for next, within
+the memory it is given:
 
-It implements ``protocol/dispute/player.py::Execution``.
+* states, of an interval as many as fit, evenly spread;
+* digests of steps and states, and words of folds, which take little;
+* of a step's tensors all, if they fit; else those around the value in dispute.
+
+So an interval's steps are executed once, and the step in question once or twice.
+
+It implements ``protocol/dispute/player.py::Execution``. Spec: docs/spec/execution.md (EXE-11).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from identic.kernels.arrays import Array
 from identic.kernels.hashing import chunk_hashes, chunk_root
@@ -17,17 +23,31 @@ from identic.node.blobs import Blobs
 from identic.node.execution.elements import word_at
 from identic.node.execution.forced import spoil, spoiled_entries
 from identic.node.execution.loaded import load_state
-from identic.node.execution.states import Arrays, raw_bytes
+from identic.node.execution.shelf import Shelf
+from identic.node.execution.states import Arrays, array_digest, raw_bytes
 from identic.node.execution.training import Trainer
 from identic.node.logging import get_logger
 from identic.proofs.openings import Openings
+from identic.proofs.state import StateCommitment
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import trace_leaf
 from identic.protocol.errors import IdenticError, LocalError
 from identic.protocol.hashing import fold as fold_hashes
 from identic.protocol.ids import Digest
 from identic.protocol.ops.folds import Fold, Nested
+from identic.protocol.program.plan import Source
 from identic.protocol.tensors import CHUNK_BYTES
+
+DIGEST_BYTES = 128
+"""Memory that a kept digest takes, about."""
+WORD_BYTES = 40
+"""Memory that a kept word takes, about."""
+SMALL_BYTES = 1 << 27
+"""Room for digests and words, in bytes."""
+
+Digests = Sequence[Digest]
+Parts = dict[int, Array]
+"""Plan values of one step by number."""
 
 log = get_logger("execution")
 
@@ -40,10 +60,16 @@ class Rerun(Openings):
         blobs: where stored states lie.
         roots: state roots of marks 0, 1, ... as this node computed them.
         stored: blobs of stored states by mark; mark 0 must be among them.
+        room_bytes: memory for states and tensors beyond what one step needs.
     """
 
     def __init__(
-        self, trainer: Trainer, blobs: Blobs, roots: Sequence[Digest], stored: Mapping[int, Digest]
+        self,
+        trainer: Trainer,
+        blobs: Blobs,
+        roots: Sequence[Digest],
+        stored: Mapping[int, Digest],
+        room_bytes: int = 0,
     ) -> None:
         self._trainer = trainer
         self._job = trainer.job
@@ -52,33 +78,49 @@ class Rerun(Openings):
         self._blobs = blobs
         self._roots = tuple(roots)
         self._stored = dict(stored)
-        self._state: tuple[int, Arrays] | None = None
-        self._trace: tuple[int, tuple[Digest, ...]] | None = None
-        self._tensors: tuple[int, dict[int, Array]] = (-1, {})
+        self._state_bytes = max(1, sum(v.type.nbytes for v in self._job.program.state))
+        self._states: Shelf[int, Arrays] = Shelf(room_bytes // 2)
+        self._parts: Shelf[tuple[int, int | None], Parts] = Shelf(room_bytes // 2)
+        self._digests: Shelf[tuple[object, ...], Digests] = Shelf(SMALL_BYTES // 2)
+        self._words: Shelf[tuple[object, ...], tuple[int, ...]] = Shelf(SMALL_BYTES // 2)
 
     # ---- states -----------------------------------------------------------------------------
 
-    def run_leaves(self) -> Sequence[Digest]:
+    def run_leaves(self) -> Digests:
         """State roots at the marks this node has reached."""
         return self._roots
 
-    def interval_roots(self, mark: int) -> Sequence[Digest]:
+    def interval_roots(self, mark: int) -> Digests:
         """State roots after each step of the interval that ends at ``mark >= 1``."""
-        terms = self._job.terms
-        first, last = terms.step_of(mark - 1), terms.step_of(mark)
-        roots = [self._job.commit(s, self.state_after(s)).root for s in range(first + 1, last + 1)]
+        known = self._digests.get(("interval", mark))
+        if known is not None:
+            return known
+        first, last = self.terms.step_of(mark - 1), self.terms.step_of(mark)
+        # EXE-11: as many states of the interval are kept as fit, evenly spread.
+        fitting = max(1, self._states.room_bytes // self._state_bytes)
+        stride = -(-(last - first) // fitting)
+        state = self.state_after(first)
+        roots = []
+        for step in range(first, last):
+            state = self._trainer.step(state, step)
+            roots.append(self._job.commit(step + 1, state).root)
+            if (last - step - 1) % stride == 0:
+                self._states.put(step + 1, state, self._state_bytes)
         self._reproduced(last, roots[-1])
-        return roots
+        return self._kept_digests(("interval", mark), roots)
 
-    def state_digests(self, state: int) -> Sequence[Digest]:
+    def state_digests(self, state: int) -> Digests:
         """Tensor digests of the state after ``state`` steps."""
-        return self._job.commit(state, self.state_after(state)).digests
+        known = self._digests.get(("state", state))
+        if known is not None:
+            return known
+        digests = self._job.commit(state, self.state_after(state)).digests
+        return self._kept_digests(("state", state), digests)
 
     def state_after(self, step: int) -> Arrays:
         """The state after ``step`` steps, from the nearest one at hand."""
         at, state = self.nearest(step)
-        self._state = (step, self._trainer.advance(state, at, step))
-        return self._state[1]
+        return self._states.put(step, self._trainer.advance(state, at, step), self._state_bytes)
 
     def nearest(self, step: int) -> tuple[int, Arrays]:
         """Steps done at the last state at or before ``step`` that is at hand, and that state.
@@ -86,11 +128,10 @@ class Rerun(Openings):
         Raises:
             LocalError: no stored state is sound.
         """
-        kept = self._state
-        if kept is not None and kept[0] > step:
-            kept = None
+        # EXE-11: re-execution starts from the nearest state, in memory or stored.
+        kept = max((at for at in self._states if at <= step), default=-1)
         for at, mark in self._stored_until(step):
-            if kept is not None and kept[0] >= at:
+            if kept >= at:
                 break
             try:
                 blob, root = self._stored[mark], self._roots[mark]
@@ -99,25 +140,25 @@ class Rerun(Openings):
                 # EXE-8: an unsound stored state is passed over, whoever is at fault.
                 log.warning("a stored state is not sound", mark=mark, problem=str(error))
                 del self._stored[mark]
-        if kept is None:
+        state = self._states.get(kept)
+        if state is None:
             raise LocalError(
                 f"no sound stored state at or before step {step}",
                 remedy="the initial state must stay in the blob store until the job is settled",
             )
-        return kept
+        return kept, state
 
     def _stored_until(self, step: int) -> Iterator[tuple[int, int]]:
         """Steps done and mark of the stored states at or before ``step``, the last one first."""
-        steps = {mark: int(self._job.terms.step_of(mark)) for mark in self._stored}
+        steps = {mark: int(self.terms.step_of(mark)) for mark in self._stored}
         for mark in sorted(steps, reverse=True):
             if steps[mark] <= step and mark < len(self._roots):
                 yield steps[mark], mark
 
     def _reproduced(self, step: int, root: Digest) -> None:
         """Refuse to answer with a state that one's own run did not have at a mark."""
-        terms = self._job.terms
-        mark = -(-step // terms.cadence)
-        known = terms.step_of(mark) == step and mark < len(self._roots)
+        mark = -(-step // self.terms.cadence)
+        known = self.terms.step_of(mark) == step and mark < len(self._roots)
         # EXE-5: what is answered is what the run gave.
         if known and self._roots[mark] != root:
             raise LocalError(
@@ -125,32 +166,66 @@ class Rerun(Openings):
                 remedy="run `identic doctor`; the hardware or the installation has changed",
             )
 
+    def _kept_digests(self, key: tuple[object, ...], digests: Digests) -> Digests:
+        return self._digests.put(key, digests, DIGEST_BYTES * len(digests))
+
     # ---- the step in question ---------------------------------------------------------------
 
-    def trace_leaves(self, step: int) -> Sequence[Digest]:
+    def trace_leaves(self, step: int) -> Digests:
         """Tensor digests of a step's values, then the root of the new state."""
-        if self._trace is None or self._trace[0] != step:
-            digests: list[Digest] = []
+        known = self._digests.get(("trace", step))
+        if known is not None:
+            return known
+        digests: list[Digest] = []
+        whole = sum(self.plan.type(value).nbytes for value in range(self.plan.values))
+        fits, parts = whole <= self._parts.room_bytes, dict[int, Array]()
 
-            def note(value: int, array: Array) -> Array:
-                kind = self._job.plan.type(value)
-                digests.append(tensor_digest(kind, raw_bytes(array), hasher=chunk_root))
-                return array
+        def note(value: int, array: Array) -> Array:
+            digests.append(
+                tensor_digest(self.plan.type(value), raw_bytes(array), hasher=chunk_root)
+            )
+            if fits:
+                parts[value] = array
+            return array
 
-            after = self._observe(step, note)
-            root = self._job.commit(step + 1, after).root
-            self._reproduced(step + 1, root)
-            self._trace = (step, (*digests, root))
-        return self._trace[1]
+        before = self.state_after(step)
+        self._trainer.step(before, step, note)
+        if fits:
+            self._parts.put((step, None), parts, whole)
+        root = self._states_around(step, before, digests)
+        self._reproduced(step + 1, root)
+        return self._kept_digests(("trace", step), (*digests, root))
+
+    def _states_around(self, step: int, before: Arrays, trace: Digests) -> Digest:
+        """Keep the digests of the states before and after a step; the root of the one after."""
+        # EXE-11: a state's tensors are values of the trace, and are not hashed again.
+        loaded = {
+            load.index: trace[value]
+            for value, load in enumerate(self.plan.loads)
+            if load.source is Source.STATE
+        }
+        variables = self._job.program.state
+        first = [
+            loaded[i] if i in loaded else array_digest(variables[i], before[i])
+            for i in range(len(variables))
+        ]
+        self._kept_digests(("state", step), first)
+        after = tuple(trace[value] for value in self.plan.outputs)
+        self._kept_digests(("state", step + 1), after)
+        return StateCommitment(self._job.header(step + 1), after).root
 
     def trace_root(self, step: int) -> Digest:
         """Root of a step's trace."""
         leaves = self.trace_leaves(step)
         return fold_hashes([trace_leaf(step, i, digest) for i, digest in enumerate(leaves)])
 
-    def chunk_hashes(self, step: int, value: int) -> Sequence[Digest]:
+    def chunk_hashes(self, step: int, value: int) -> Digests:
         """Leaf hashes of the chunks of a plan value."""
-        return [Digest(h) for h in chunk_hashes(raw_bytes(self.tensor(step, value)))]
+        known = self._digests.get(("chunks", step, value))
+        if known is not None:
+            return known
+        hashes = [Digest(h) for h in chunk_hashes(raw_bytes(self.tensor(step, value)))]
+        return self._kept_digests(("chunks", step, value), hashes)
 
     def chunk(self, step: int, value: int, chunk: int) -> bytes:
         """Bytes of one chunk of a plan value."""
@@ -159,52 +234,60 @@ class Rerun(Openings):
 
     def tensor(self, step: int, value: int) -> Array:
         """A plan value of a step; its operands are kept with it."""
-        if self._tensors[0] != step:
-            self._tensors = (step, {})
-        kept = self._tensors[1]
-        if value not in kept:
-            planned = self._job.plan.call(value)
-            wanted = {value, *(planned.inputs if planned else ())} - kept.keys()
+        for key in self._parts:
+            parts = self._parts.get(key) if key[0] == step else None
+            if parts is not None and value in parts:
+                return parts[value]
+        planned = self.plan.call(value)
+        wanted = {value, *(planned.inputs if planned else ())}
+        found: Parts = {}
 
-            def keep(number: int, array: Array) -> Array:
-                if number in wanted:
-                    kept[number] = array
-                return array
+        def keep(number: int, array: Array) -> Array:
+            if number in wanted:
+                found[number] = array
+            return array
 
-            self._observe(step, keep)
-        return kept[value]
-
-    def _observe(self, step: int, observer: Callable[[int, Array], Array]) -> Arrays:
-        return self._trainer.step(self.state_after(step), step, observer)
+        self._trainer.step(self.state_after(step), step, keep)
+        nbytes = sum(self.plan.type(number).nbytes for number in wanted)
+        return self._parts.put((step, value), found, nbytes)[value]
 
     # ---- one element ------------------------------------------------------------------------
 
     def entries(self, step: int, value: int, element: int, path: tuple[int, ...]) -> Sequence[int]:
         """Words of the entries of a fold inside an element."""
-        planned = self._job.plan.call(value)
+        known = self._words.get((step, value, element, path))
+        if known is not None:
+            return known
+        planned = self.plan.call(value)
         if planned is None:
             raise RuntimeError(f"value {value} is a load")
-        operands = [self.tensor(step, number) for number in planned.inputs]
+        # The value itself is asked for first, since its operands are kept with it.
         self.tensor(step, value)
+        operands = [self.tensor(step, number) for number in planned.inputs]
         fold, flip = self._fold(step, value, element)
         outer: tuple[tuple[int, ...], ...] = ()
 
-        def evaluate(part: Fold) -> tuple[int, ...]:
-            return spoiled_entries(
-                part, flip, lambda which, at: word_at(operands[which], at), planned.call, outer
+        def evaluate(part: Fold, at: tuple[int, ...]) -> tuple[int, ...]:
+            key = (step, value, element, at)
+            kept = self._words.get(key)
+            if kept is not None:
+                return kept
+            words = spoiled_entries(
+                part, flip, lambda which, i: word_at(operands[which], i), planned.call, outer
             )
+            return self._words.put(key, words, WORD_BYTES * len(words))
 
-        for index in path:
-            words = evaluate(fold)
+        for depth, index in enumerate(path):
+            words = evaluate(fold, path[:depth])
             nested = fold.entry(index)
             if not isinstance(nested, Nested):
                 raise TypeError(f"entry {index} of the element is no fold")
             fold, outer = nested.fold, (*outer, words)
-        return evaluate(fold)
+        return evaluate(fold, path)
 
     def _fold(self, step: int, value: int, element: int) -> tuple[Fold, int]:
         """The element's fold, with this node's own forced error in it, and the error's bits."""
-        planned = self._job.plan.call(value)
+        planned = self.plan.call(value)
         if planned is None:
             raise RuntimeError(f"value {value} is a load")
         fold, forced = planned.call.op.fold(planned.call, element), self._trainer.forced

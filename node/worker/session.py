@@ -18,6 +18,7 @@ from identic.node.worker import frames
 from identic.protocol.dispute.player import next_move
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Count
+from identic.protocol.program.cost import peak_bytes
 from identic.protocol.program.validate import Limits
 
 
@@ -83,8 +84,15 @@ class Session:
         """The re-execution of one's own run; the same one as long as the run is the same."""
         if self._rerun is None or self._rerun[0] != own:
             stored = {int(s.mark): s.blob for s in own.stored}
-            self._rerun = (own, Rerun(self._trainer, self._blobs, own.roots, stored))
+            room = self._spare_bytes()
+            self._rerun = (own, Rerun(self._trainer, self._blobs, own.roots, stored, room))
         return self._rerun[1]
+
+    def _spare_bytes(self) -> int:
+        """A quarter of the memory that a step leaves, for what is kept to answer from."""
+        job = self._trainer.job
+        needed = peak_bytes(job.plan) + sum(v.type.nbytes for v in job.program.state)
+        return max(0, int(self._assignment.memory_bytes) - needed) // 4
 
 
 def native_backend(threads: int, path: str) -> CpuBackend:
