@@ -33,7 +33,7 @@ from identic.node.capture.job import SGD, AdamW, TrainingJob
 from identic.node.capture.program import Captured
 from identic.node.capture.randomness import Randomness
 from identic.node.capture.settings import KEPT, kind_of
-from identic.node.capture.tracing import math_attention
+from identic.node.capture.tracing import math_attention, uncompiled
 from identic.protocol.lowering import CaptureError
 from identic.protocol.program.context import context
 from identic.protocol.program.plan import Part, StepPlan
@@ -208,7 +208,7 @@ def _eager_shard(
     given += job.data.batch_of(words, job.shards)
     tensors = [torch.from_numpy(np.array(a)) for a in given]
     step = checked.step()
-    with restored(checked.model), torch.compiler.set_stance("force_eager"), math_attention():
+    with restored(checked.model), uncompiled(), math_attention():
         if captured.random:
             with StepRandomness(seeds):
                 loss, *rest = step(seeds, *tensors)

@@ -149,13 +149,11 @@ class CheckedJob:
                 loss = torch.func.functional_call(self.module, replaced, batch)
             _check_loss(loss)
             follow_backward(loss)
-            wanted = [parameters[n] for n in trained]
-            found: list[torch.Tensor | None] = [
-                *torch.autograd.grad(loss, wanted, allow_unused=True)
-            ]
-            self.unused = [n for n, g in zip(trained, found, strict=True) if g is None]
+            loss.backward()
+            found = {n: parameters[n].grad for n in trained}
+            self.unused = [n for n, g in found.items() if g is None]
             gradients = [
-                torch.zeros_like(p) if g is None else g for p, g in zip(wanted, found, strict=True)
+                torch.zeros_like(parameters[n]) if g is None else g for n, g in found.items()
             ]
             # A buffer that the model replaced by assignment is found where the call left it.
             return [loss.detach(), *gradients, *(replaced[f"model.{n}"] for n in buffers)]

@@ -66,6 +66,9 @@ def place_of_error(error: BaseException) -> Place | None:
     return found
 
 
+_LEAVING = (torch.Tensor.numpy, torch.Tensor.__array__)
+
+
 class Places(TorchFunctionMode):
     """Keeps the current place up to date while the user's function runs."""
 
@@ -89,6 +92,13 @@ class Places(TorchFunctionMode):
                 "CAP-3",
                 "autocast is on; a program computes in float32.",
                 advice="leave out torch.autocast for the capture.",
+            )
+        # CAP-2: tensors have no values while the step is traced.
+        if func in _LEAVING:
+            raise CaptureError(
+                "CAP-2",
+                "a tensor becomes a NumPy array; a program is the same whatever the tensors hold.",
+                advice="compute with torch's own operations.",
             )
         # CAP-8: random numbers come from the step's generator and from no other.
         if (kwargs or {}).get("generator") is not None:

@@ -19,7 +19,7 @@ from identic.node.capture.optimizers import Inputs, Update
 from identic.node.capture.places import place_of_error
 from identic.node.capture.refusals import explain
 from identic.node.capture.settings import kept_state, label
-from identic.node.capture.tracing import DTYPES, Traced, as_array, trace
+from identic.node.capture.tracing import DTYPES, Traced, as_array, trace, uncompiled
 from identic.protocol.graph import Graph, Place, Ref
 from identic.protocol.ids import Count, Unsigned
 from identic.protocol.lowering import Builder, CaptureError, lower
@@ -317,7 +317,7 @@ def _trace(checked: CheckedJob) -> Traced:
     tensors = [*checked.parameters.values(), *checked.buffers.values(), *checked.example()]
     plain = partial(plain_state, checked.model, checked.job.loss)
     try:
-        with restored(checked.model), torch.compiler.set_stance("force_eager"):
+        with restored(checked.model), uncompiled():
             traced = trace(checked.step(), [context, *tensors], plain)
     except CaptureError as error:
         raise _placed(error, error.__cause__ or error) from error

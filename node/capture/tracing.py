@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.func import functionalize
 from torch.fx import GraphModule, Interpreter
 from torch.fx import Node as FxNode
@@ -132,7 +132,23 @@ def _record(
         _allow_non_fake_inputs=True,
     )(*inputs)
     recorded.graph.eliminate_dead_code()
+    _check_carried(recorded)
     return recorded
+
+
+def _check_carried(recorded: GraphModule) -> None:
+    """Refuse a step that reads a tensor which an earlier run of it made."""
+    for node in recorded.graph.nodes:
+        value = getattr(recorded, str(node.target)) if node.op == "get_attr" else None
+        # CAP-2: nothing but parameters and buffers goes from one step to the next.
+        if isinstance(value, FakeTensor):
+            user = next(iter(node.users), node)
+            raise CaptureError(
+                "CAP-2",
+                f"a tensor {list(value.shape)} that one run of the step made is read by the next.",
+                advice="keep it in a buffer (register_buffer), or make it before the capture.",
+                place=current(user.meta),
+            )
 
 
 def _check_repeats(first: GraphModule, again: GraphModule) -> None:
@@ -163,6 +179,16 @@ def math_attention() -> Iterator[None]:
         warnings.simplefilter("ignore")
         with sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
             yield
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Functions and modules under torch.compile run as they are written."""
+    with (
+        torch.compiler.set_stance("force_eager"),
+        torch._dynamo.config.patch(error_on_nested_fx_trace=False),  # noqa: SLF001 - no other way
+    ):
+        yield
 
 
 def _batch_norm(
