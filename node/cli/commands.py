@@ -63,6 +63,11 @@ COMMANDS: Final = (
         f"{_HERE}.dispute:replay",
         "Judge a dispute again from its transcript, offline.",
     ),
+    Command(
+        "dispute simulate",
+        f"{_HERE}.simulate:simulate",
+        "Predict rounds, bytes, time and bonds of a dispute about a job.",
+    ),
     Command("ledger show", f"{_HERE}.ledger:show", "Show every account, from the log alone."),
     Command("node init", f"{_HERE}.node:init", "Make a node's identity and its configuration."),
     Command("node run", f"{_HERE}.node:run", "Run a node until it is told to stop."),

@@ -38,7 +38,7 @@ from identic.node.coordinator.policy import rerun_ms
 from identic.node.rpc.remote import Remote
 from identic.node.submission import Conditions
 from identic.protocol.encoding import encode
-from identic.protocol.ids import Credits, JobId, Millis
+from identic.protocol.ids import Credits, JobId, Millis, PartyId
 from identic.protocol.job.terms import (
     MAX_CADENCE,
     MAX_VERIFIERS,
@@ -203,11 +203,16 @@ class Wishes:
 
 
 def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
-    """The terms of a job.
+    """The terms of a job that a client posts.
 
     Raises:
         ProtocolError: a wish is outside the limits (JOB-1).
     """
+    return terms_for(prepared, who.identity.party, wishes)
+
+
+def terms_for(prepared: Prepared, submitter: PartyId, wishes: Wishes) -> JobTerms:
+    """The terms of a job whose submitter is ``submitter``; raises as ``terms_of``."""
     job, captured = prepared.job, prepared.captured
     cadence = wishes.cadence or max(1, -(-job.steps // MOST_MARKS))
     marks = -(-job.steps // cadence)
@@ -229,7 +234,7 @@ def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
         verifiers=wishes.verifiers,
     )
     return submission.terms_of(
-        who.identity.party, captured.program, captured.state, captured.data, conditions
+        submitter, captured.program, captured.state, captured.data, conditions
     )
 
 
