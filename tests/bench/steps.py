@@ -27,15 +27,22 @@ from identic.protocol.program.unroll import unroll
 from identic.protocol.tensors import TensorType
 from tests.bench.rows import Benchmark, Case
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+BENCH = Path(__file__).resolve().parent
+EXAMPLES = BENCH.parents[1] / "examples"
 HASHED_BYTES = 1 << 24
 
 
 @cache
 def _job(name: str) -> tuple[identic.TrainingJob, Captured]:
     """An example job and its program, made once."""
-    job = load_job(f"{EXAMPLES / name}.py:job")
+    job = load_job(_file(name))
     return job, capture(job)
+
+
+def _file(name: str) -> str:
+    """Where a job is made: among the examples, or here."""
+    folder = BENCH if (BENCH / f"{name}.py").exists() else EXAMPLES
+    return f"{folder / name}.py:job"
 
 
 class Training:
@@ -66,7 +73,7 @@ class EagerTraining:
     """
 
     def __init__(self, name: str, batch: Callable[[], tuple[Tensor, Tensor]]) -> None:
-        self.job = load_job(f"{EXAMPLES / name}.py:job")
+        self.job = load_job(_file(name))
         self._batch = batch
         self._parameters = list(self.job.model.parameters())
         self._optimizer = _optimizer(self.job, self._parameters)
@@ -184,6 +191,7 @@ def benchmarks() -> Iterator[Benchmark]:
     steps: dict[str, tuple[Callable[[str], Case], str]] = {
         "gpt step": (_training, "gpt_docs"),
         "digits step": (_training, "digits_mlp"),
+        "resnet-18 step, 8 x 3 x 64 x 64": (_training, "resnet18"),
         "gpt step and state root": (_committed, "gpt_docs"),
         "gpt state root": (_share, "gpt_docs"),
     }
