@@ -25,9 +25,7 @@ from identic.protocol.ops import (
     sums,
 )
 from identic.protocol.ops.base import Call, Cost, Operator
-
-KERNEL_SET = 1
-"""Number of the numerics that this code computes."""
+from identic.protocol.ops.kernel_set import KERNEL_SET
 
 TABLE: dict[str, Operator] = {
     operator.name: operator

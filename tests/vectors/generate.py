@@ -1,10 +1,11 @@
-"""Makes the golden vectors of the operators, ``ops/<operator>.json``; checks all vectors.
+"""Makes the golden vectors: those of the operators here, and the other files' by their programs.
 
-``python -m tests.vectors.generate`` writes the files; with ``--check`` it compares every file,
-``arithmetic.json`` and ``commitments.json`` too, and writes nothing. The format stands in
-README.md beside this file.
+``python -m tests.vectors.generate`` writes every file and binds the kernel set to them; with
+``--check`` it compares them and writes nothing. A result that differs from the one in a file,
+for the same operands, is refused: other bits are another kernel set (NUM-20). The format stands
+in README.md beside this file.
 
-The results come from the operators' folds, one primitive step at a time: from the definition
+The operators' results come from their folds, one primitive step at a time: from the definition
 that the referee follows, not from a kernel.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,12 @@ from identic.protocol.dtypes import DType
 from identic.protocol.ops import KERNEL_SET, TABLE
 from identic.protocol.ops.base import Call
 from identic.protocol.ops.evaluate import element
+from identic.protocol.ops.kernel_set import VECTORS
 from identic.protocol.ops.primitives import random_words
 from identic.protocol.program.types import Attribute
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import BUILDERS, Case, Maker, case
-from tests.vectors import arithmetic, commitments
+from tests.vectors import arithmetic, commitments, functions, kernel_set
 
 FOLDER = Path(__file__).parent / "ops"
 CASES = 10
@@ -179,22 +182,32 @@ def parse(row: dict[str, Any], name: str) -> tuple[Call, list[list[int]], list[i
     return call, inputs, [int(w, 16) for w in row["output"]["words"]]
 
 
-def main() -> int:
-    """Write the files, or compare them with ``--check``; 1 when one differs."""
-    check = "--check" in sys.argv[1:]
-    others = {"arithmetic": arithmetic, "commitments": commitments} if check else {}
-    stale = [name for name, made in others.items() if made.PATH.read_text() != made.text()]
+def texts() -> Iterator[tuple[Path, str]]:
+    """Every file of vectors and what it is to say."""
+    for other in (arithmetic, commitments, functions):
+        yield other.PATH, other.text()
     for name in sorted(TABLE):
-        made = text(name)
-        if not check:
-            path(name).write_text(made)
-        elif not path(name).exists() or path(name).read_text() != made:
-            stale.append(f"ops/{name}")
-    extra = {p.stem for p in FOLDER.glob("*.json")} - set(TABLE)
-    stale += sorted(f"ops/{name} (no such operator)" for name in extra)
-    for name in stale:
-        sys.stdout.write(f"differs: {name}.json\n")
-    return int(bool(stale))
+        yield path(name), text(name)
+
+
+def main() -> int:
+    """Write the files and the digest, or compare with ``--check``; 1 when one differs."""
+    check = "--check" in sys.argv[1:]
+    wrong = [f"no such operator: {p}" for p in FOLDER.glob("*.json") if p.stem not in TABLE]
+    for file, made in texts():
+        before = file.read_text(encoding="utf-8") if file.exists() else "{}"
+        other = kernel_set.changed(before, made)
+        wrong += [f"another kernel set, a result changed: {file}: {what}" for what in other]
+        if check and before != made:
+            wrong.append(f"differs: {file}")
+        elif not check and not other:
+            file.write_text(made, encoding="utf-8")
+    if not check and not wrong:
+        kernel_set.bind()
+    elif check and kernel_set.digest() != VECTORS:
+        wrong.append(f"not the digest of the vectors: {kernel_set.CODE}")
+    sys.stdout.write("".join(f"{line}\n" for line in wrong))
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
