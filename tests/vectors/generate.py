@@ -60,11 +60,11 @@ LONG: dict[str, list[tuple[DType, tuple[int, ...]]]] = {
 """Operands beyond the borders of the accumulation rules: uniform numbers, random indices."""
 
 _ZEROS, _ONES = (0, 0), (1, 1)
-_MOVES = {"after": _ZEROS, "before": _ZEROS, "stride": _ONES}
-_CONV = {**_MOVES, "dilation": _ONES, "groups": 1}
-_POOL = {**_MOVES, "window": (34, 34)}
-_DILATED = {**_POOL, "dilation": _ONES}
-_BACK = {"after": (32, 33), "before": (32, 31), "size": (2, 2)}
+_MOVES: dict[str, object] = {"after": _ZEROS, "before": _ZEROS, "stride": _ONES}
+_CONV: dict[str, object] = {**_MOVES, "dilation": _ONES, "groups": 1}
+_POOL: dict[str, object] = {**_MOVES, "window": (34, 34)}
+_DILATED: dict[str, object] = {**_POOL, "dilation": _ONES}
+_BACK: dict[str, object] = {"after": (32, 33), "before": (32, 31), "size": (2, 2)}
 
 LONG_ATTRIBUTES: dict[str, dict[str, object]] = {
     "conv": {**_CONV, "after": (1, 0), "before": _ONES, "stride": (2, 1)},
