@@ -46,7 +46,12 @@ class Windows:
 def windows(source: random.Random, *, dilated: bool = True, small: bool = False) -> Windows:
     """Windows that fit; now and then they are far apart, or lie in the padding."""
     rank, most = source.choice([1, 2]), 2 if small else 6
-    size, window, stride, dilation, before, after = ([] for _ in range(6))
+    size: list[int] = []
+    window: list[int] = []
+    stride: list[int] = []
+    dilation: list[int] = []
+    before: list[int] = []
+    after: list[int] = []
     for _ in range(rank):
         k = source.choice([1, 2, 3, source.randint(1, 5)])
         d = source.choice([1, 1, 2, 3]) if dilated else 1

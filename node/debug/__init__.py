@@ -1,0 +1,1 @@
+"""Comparing backends on random calls: for people who look for a wrong bit, and for tests."""
