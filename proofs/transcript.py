@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 
-from identic.proofs import arbiter
+from identic.proofs import arbiter, transcript_v1
 from identic.proofs.report import Report
 from identic.proofs.signatures import SigningKey, sign, verify
 from identic.protocol.dispute.clocks import Pause
@@ -35,6 +35,11 @@ from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits
 
 VERSION = 2
+"""What is written; version 1 is read as well (RCP-12)."""
+
+MOST_VERSIONS = 1 << 16
+"""A file that begins with a larger number is no transcript of any version."""
+
 MAX_TRANSCRIPT_BYTES = 1 << 27
 """Longest transcript that is read."""
 
@@ -53,7 +58,7 @@ class Transcript:
     """What happened in a dispute."""
 
     version: Count
-    """2."""
+    """2; 1 for a record that was read from a file of that version."""
     terms: JobTerms
     program: bytes
     """Canonical encoding of the program."""
@@ -77,6 +82,13 @@ class SignedTranscript:
     transcript: Transcript
     signature: Signature
     """The coordinator's, under the label ``transcript``."""
+
+
+_LAYOUTS: dict[int, type[SignedTranscript | transcript_v1.OldSigned]] = {
+    transcript_v1.VERSION: transcript_v1.OldSigned,
+    VERSION: SignedTranscript,
+}
+"""What a file of each version is."""
 
 
 @dataclass(frozen=True)
@@ -113,24 +125,56 @@ def replay(data: bytes, coordinator: PartyId | None = None, limits: Limits | Non
         ProtocolError: any byte is not as the coordinator signed it, or the record does not
             lead to its ruling.
     """
-    # RCP-1: a transcript is one canonical encoding, of version 2, signed by its coordinator.
+    # RCP-1: a transcript is one canonical encoding, signed by its coordinator.
     if len(data) > MAX_TRANSCRIPT_BYTES:
         raise ProtocolError("RCP-1", Code.TOO_LARGE, got=len(data), want=MAX_TRANSCRIPT_BYTES)
-    # Every version begins with its number, in the encoding of a count.
-    version = int.from_bytes(data[:8], "big")
-    if version != VERSION:
-        raise ProtocolError("RCP-1", Code.UNSUPPORTED, got=f"version {version}", want=VERSION)
-    signed = decode(SignedTranscript, data)
-    record = signed.transcript
+    record = _read(data)
     if coordinator is not None and record.coordinator != coordinator:
         raise ProtocolError("RCP-1", Code.FORBIDDEN, got=record.coordinator, want=coordinator)
-    verify(record.coordinator, Domain.TRANSCRIPT, record, signed.signature)
     plan = _plan(record, limits or Limits())
     dispute, report = _play(record, plan)
     # RCP-3: the recorded ruling is the one that the moves lead to.
     if dispute.ruling != record.ruling:
         raise ProtocolError("RCP-3", Code.MISMATCH, got=record.ruling, want=dispute.ruling)
     return Replay(record, plan, dispute, report)
+
+
+def _read(data: bytes) -> Transcript:
+    """The record of a file of any version, under its coordinator's signature."""
+    # Every version begins with its number, in the encoding of a count.
+    version = int.from_bytes(data[:8], "big")
+    if len(data) < 8 or version >= MOST_VERSIONS:
+        raise ProtocolError(
+            "RCP-1", Code.MALFORMED, got=f"a file that begins {data[:8].hex()}", want="a transcript"
+        )
+    # RCP-1: a file of a version that is not known is refused.
+    if version not in _LAYOUTS:
+        want = f"version {transcript_v1.VERSION} or {VERSION}, which this software reads"
+        raise ProtocolError("RCP-1", Code.UNSUPPORTED, got=f"version {version}", want=want)
+    try:
+        signed = decode(_LAYOUTS[version], data)
+    except ProtocolError as error:
+        # RCP-1: a transcript is one canonical encoding, whole.
+        got = f"{error.got} ({error.rule})"
+        raise ProtocolError("RCP-1", Code.MALFORMED, got=got, want="a whole transcript") from error
+    verify(signed.transcript.coordinator, Domain.TRANSCRIPT, signed.transcript, signed.signature)
+    record = signed.transcript
+    return record if isinstance(record, Transcript) else _modern(record)
+
+
+def _modern(old: transcript_v1.OldTranscript) -> Transcript:
+    """A record of version 1 in today's words."""
+    return Transcript(
+        version=old.version,
+        terms=old.terms.modern,
+        program=old.program,
+        opening=old.modern_opening,
+        moves=tuple(TimedMove(m.at, m.move) for m in old.moves),
+        pauses=(),
+        called=old.called,
+        ruling=old.ruling,
+        coordinator=old.coordinator,
+    )
 
 
 def in_order(moves: Iterable[TimedMove], pauses: Iterable[Pause]) -> Iterator[TimedMove | Pause]:
@@ -150,7 +194,12 @@ def _plan(record: Transcript, limits: Limits) -> StepPlan:
 
 
 def _play(record: Transcript, plan: StepPlan) -> tuple[Dispute, Report | None]:
-    progress = arbiter.start(Setup(record.terms, plan, record.opening))
+    setup = Setup(record.terms, plan, record.opening)
+    if record.version == transcript_v1.VERSION:
+        moves = [(timed.at, timed.move) for timed in record.moves]
+        progress = transcript_v1.play(setup, moves, record.called)
+        return progress.dispute, progress.report
+    progress = arbiter.start(setup)
     for event in in_order(record.moves, record.pauses):
         if isinstance(event, Pause):
             progress = arbiter.pause(progress.dispute, event)

@@ -252,8 +252,9 @@ def _setup(subject: Subject, step_ms: int, load: int) -> Setup:
         RunHead(job_id(terms), Count(terms.marks), sha256(side)) for side in (b"one", b"other")
     )
     parties = (PartyId(bytes(32)), PartyId(bytes([1]) * 32))
-    times = (Millis(0), Millis(step_ms), Count(load))
-    opening = Opening(Digest(bytes(32)), *parties, one, other, *times)
+    opening = Opening(
+        Digest(bytes(32)), *parties, one, other, Millis(0), Millis(step_ms), Count(load)
+    )
     return Setup(terms, subject.plan, opening)
 
 
