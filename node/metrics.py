@@ -16,6 +16,7 @@ class Metrics:
         registry: where all of them are.
         calls: finished calls, by method and gRPC status.
         seconds: how long a call took at the server, by method.
+        alarms: jobs of which a role could not tell, by role.
         restarts: times a role was started again, by role.
         log_entries: entries of the log known here.
         blob_bytes: length of the blobs held.
@@ -28,6 +29,12 @@ class Metrics:
         )
         self.seconds = Histogram(
             "identic_rpc_seconds", "Duration of calls.", ["method"], registry=self.registry
+        )
+        self.alarms = Counter(
+            "identic_cannot_tell",
+            "Jobs of which a role could not tell.",
+            ["role"],
+            registry=self.registry,
         )
         self.restarts = Counter(
             "identic_role_restarts", "Restarts of a role.", ["role"], registry=self.registry

@@ -70,3 +70,10 @@ class LocalError(IdenticError):
         self.problem = problem
         self.remedy = remedy
         super().__init__(f"{problem}; {remedy}" if remedy else problem)
+
+
+class Unsound(LocalError):
+    """This machine, or what it has stored, does not give what it must.
+
+    Nothing follows from that about anybody else: whoever meets it cannot tell.
+    """

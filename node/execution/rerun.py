@@ -31,7 +31,7 @@ from identic.proofs.openings import Openings
 from identic.proofs.state import StateCommitment
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import trace_leaf
-from identic.protocol.errors import IdenticError, LocalError
+from identic.protocol.errors import IdenticError, Unsound
 from identic.protocol.hashing import fold as fold_hashes
 from identic.protocol.ids import Digest
 from identic.protocol.ops.folds import Fold, Nested
@@ -126,7 +126,7 @@ class Rerun(Openings):
         """Steps done at the last state at or before ``step`` that is at hand, and that state.
 
         Raises:
-            LocalError: no stored state is sound.
+            Unsound: no stored state is sound.
         """
         # EXE-11: re-execution starts from the nearest state, in memory or stored.
         kept = max((at for at in self._states if at <= step), default=-1)
@@ -142,7 +142,7 @@ class Rerun(Openings):
                 del self._stored[mark]
         state = self._states.get(kept)
         if state is None:
-            raise LocalError(
+            raise Unsound(
                 f"no sound stored state at or before step {step}",
                 remedy="the initial state must stay in the blob store until the job is settled",
             )
@@ -161,7 +161,7 @@ class Rerun(Openings):
         known = self.terms.step_of(mark) == step and mark < len(self._roots)
         # EXE-5: what is answered is what the run gave.
         if known and self._roots[mark] != root:
-            raise LocalError(
+            raise Unsound(
                 f"this machine does not reproduce its own state after step {step}",
                 remedy="run `identic doctor`; the hardware or the installation has changed",
             )

@@ -34,7 +34,8 @@ from identic.node.worker.handle import Worker
 from identic.protocol.commitments import RunHead, run_leaf
 from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.ids import Count, JobId, StepIndex, Unsigned
-from identic.protocol.job.messages import AcceptJob, Commit, Finish, Mark, Stored
+from identic.protocol.job.asks import blob_of
+from identic.protocol.job.messages import AcceptJob, Commit, Finish, Mark, Served, Stored
 from identic.protocol.job.state import Awaiting, Job, Phase
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.unroll import unroll
@@ -87,7 +88,32 @@ class Solver(Participant):
             alive = partial(self.attempted, job)
             if held and job.awaiting is Awaiting.MARKS:
                 self.begin(("train", job.id, job.attempt), partial(self._train, job), alive)
+            if held and job.ask is not None:
+                key = ("serve", job.id, job.attempt, len(job.asked))
+                self.begin(key, partial(self._serve, job), partial(self._asked, job))
         self.play_as(lambda opened: opened.defender, "defend", self._player.play)
+
+    def _asked(self, job: Job) -> bool:
+        now = self.current(job)
+        return now is not None and now.ask == job.ask
+
+    async def _serve(self, job: Job) -> None:
+        """Store a state again that was asked for; make it again if it is lost here as well."""
+        if job.ask is None:
+            raise RuntimeError("nothing was asked for")
+        mark = int(job.ask.mark)
+        blob = blob_of(job, mark)
+        if not await asyncio.to_thread(self.context.blobs.sound, blob):
+            self.log.warning("a state is made again", job=job.id.name, mark=mark)
+            await self.fetch_job(job)
+            roots = tuple(record.state_root for record in job.marks)
+            before = cut(self.runs.load(job), roots, mark - 1)
+            async with Worker(assignment(self.context, job, self.forced)) as worker:
+                async for _ in worker.train(Train(before, Count(mark), keep=True)):
+                    pass
+        await self.upload(blob)
+        await self.try_to_say(Served(job.id, job.attempt, Count(mark)))
+        self.log.info("a state was stored again", job=job.id.name, mark=mark)
 
     def _open(self, job: Job) -> bool:
         now = self.current(job)

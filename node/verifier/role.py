@@ -3,20 +3,23 @@
 Drawn for a job, it executes the whole run itself while the solver still trains, compares
 every mark, and challenges at the first that differs. When the run is finished and equal it
 seals its verdict, waits for the beacon, and tells the verdict with a digest that only
-somebody who executed the beacon's step can make.
+somebody who executed the beacon's step can make. When its data or its machine are not sound it
+gives its seat back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from identic.node.participant.base import Participant
+from identic.node.participant.doubt import Alarms, fetch_reference, is_unsound, look_again
 from identic.node.participant.play import Player
 from identic.node.participant.runs import (
     RunStore,
     assignment,
+    cut,
     float_of,
     with_root,
     with_state,
@@ -35,9 +38,11 @@ from identic.node.worker.handle import Worker
 from identic.proofs.runlog import run_root
 from identic.proofs.signatures import SigningKey
 from identic.protocol.commitments import RunHead
+from identic.protocol.errors import IdenticError, ProtocolError, Unsound
 from identic.protocol.hashing import Domain, sha256
 from identic.protocol.ids import Count, Digest, StepIndex
 from identic.protocol.job.messages import (
+    CannotTell,
     CommitVerdict,
     Enrol,
     RevealVerdict,
@@ -62,6 +67,11 @@ class Verifier(Participant):
         super().__init__(context)
         self.runs = RunStore(context, self.name)
         self._player = Player(self, self.runs.load)
+        self._alarms = Alarms(self)
+
+    def status(self) -> Mapping[str, str]:
+        """What the role is at, and what it could not tell."""
+        return {**super().status(), **self._alarms.details}
 
     def react(self) -> None:
         """Enrol, take up the jobs drawn for, and play own disputes."""
@@ -84,11 +94,25 @@ class Verifier(Participant):
         if seat is None or seat.late or seat.verdict is not None:
             # Its word is given, or would not be heard any more.
             return
-        await self.fetch_job(job)
         check = Check(self, job, self.runs.load(job))
-        async with Worker(assignment(self.context, job)) as worker:
-            if await check.execute(worker):
-                await check.judge(worker)
+        try:
+            await fetch_reference(self, job)
+            async with Worker(assignment(self.context, job)) as worker:
+                if await check.execute(worker):
+                    await check.judge(worker)
+        except (ProtocolError, Unsound) as error:
+            if not is_unsound(error):
+                raise
+            await self._cannot_tell(job, error, int(job.terms.step_of(len(check.run.roots) - 1)))
+
+    async def _cannot_tell(self, job: Job, error: IdenticError, step: int) -> None:
+        """Give the seat back: what this node has is no evidence against anybody."""
+        # EXE-21: who has no sound data or machine accuses nobody, and says so.
+        self._alarms.give(job, "data or machine of this verifier are not sound", error, step)
+        now = self.current(job)
+        seat = None if now is None else now.seat(self.party)
+        if seat is not None and seat.sealed is None:
+            await self.try_to_say(CannotTell(job.id, job.attempt))
 
 
 class Check:
@@ -137,6 +161,8 @@ class Check:
         if mark is None or job is None:
             return False
         self._verifier.runs.save(self._job, self.run)
+        before = cut(self.run, self.run.roots[:mark], mark - 1)
+        await look_again(self._verifier, job, before, mark, self.run.roots[mark])
         self._verifier.log.warning(
             "run differs",
             job=job.id.name,

@@ -16,12 +16,19 @@ from functools import partial
 
 from identic.node.config import WhistleblowerSection
 from identic.node.participant.base import Participant
+from identic.node.participant.doubt import (
+    Alarms,
+    fetch_reference,
+    fetch_stored,
+    is_unsound,
+    look_again,
+)
 from identic.node.participant.play import Player
 from identic.node.participant.runs import RunStore, assignment, float_of
 from identic.node.role import Context, Role
 from identic.node.worker.frames import MarkDone, OwnRun, StoredState, Train
 from identic.node.worker.handle import Worker
-from identic.protocol.errors import IdenticError
+from identic.protocol.errors import IdenticError, ProtocolError, Unsound
 from identic.protocol.ids import Count
 from identic.protocol.job.state import Awaiting, Job
 
@@ -42,12 +49,12 @@ class Whistleblower(Participant):
         self.runs = RunStore(context, self.name)
         self._player = Player(self, self.runs.load)
         self._audited = 0
-        self._alarms = 0
+        self._alarms = Alarms(self)
 
     def status(self) -> Mapping[str, str]:
         """What the role is at, and what it found."""
-        found = {"audited": f"{self._audited} intervals", "cannot tell": str(self._alarms)}
-        return {**super().status(), **found}
+        found = {"audited": f"{self._audited} intervals"}
+        return {**super().status(), **found, **self._alarms.details}
 
     def react(self) -> None:
         """Audit finished runs of others, and play own disputes."""
@@ -66,29 +73,36 @@ class Whistleblower(Participant):
             where = self.context.config.where("whistleblower.stake")
             self.log.warning("not audited: the bond is too high", job=job.id.name, limit=where)
             return
-        await self.fetch_job(job)
         intervals = self._chosen(job)
-        async with Worker(assignment(self.context, job)) as worker:
-            for start, last in intervals:
-                try:
-                    differs = await self._interval(worker, job, start, last)
-                except IdenticError as error:
-                    if not worker.alive:
-                        raise
-                    self._alarms += 1
-                    self.log.warning(
-                        "cannot tell: a stored state is not the committed one",
-                        job=job.id.name,
-                        mark=int(start.mark),
-                        problem=str(error),
-                    )
-                    continue
-                self._audited += 1
-                if differs is not None:
-                    await self._challenge(
-                        job, start, await self._first(worker, job, start, differs)
-                    )
-                    return
+        try:
+            await fetch_reference(self, job)
+            async with Worker(assignment(self.context, job)) as worker:
+                await self._look(worker, job, intervals)
+        except (ProtocolError, Unsound) as error:
+            # EXE-21: who has no sound data or machine accuses nobody, and says so.
+            if not is_unsound(error):
+                raise
+            self._alarms.give(job, "data or machine of this node are not sound", error)
+
+    async def _look(
+        self, worker: Worker, job: Job, intervals: list[tuple[StoredState, int]]
+    ) -> None:
+        """Execute intervals until one differs, which is challenged."""
+        for start, last in intervals:
+            try:
+                await fetch_stored(self, job, start)
+                differs = await self._interval(worker, job, start, last)
+            except IdenticError as error:
+                if not worker.alive:
+                    raise
+                step = int(job.terms.step_of(int(start.mark)))
+                what = f"the stored state of mark {int(start.mark)} cannot be used"
+                self._alarms.give(job, what, error, step)
+                continue
+            self._audited += 1
+            if differs is not None:
+                await self._challenge(job, start, await self._first(worker, job, start, differs))
+                return
         self.log.info("nothing found", job=job.id.name, intervals=len(intervals))
 
     def _chosen(self, job: Job) -> list[tuple[StoredState, int]]:
@@ -105,7 +119,6 @@ class Whistleblower(Participant):
         self, worker: Worker, job: Job, start: StoredState, last: int
     ) -> MarkDone | None:
         """Execute one interval; returns the first mark that differs from the commitment."""
-        await self.fetch(start.blob)
         found: MarkDone | None = None
         async for reply in self._marks(worker, job, start, last):
             if found is None and reply.mark.state_root != job.marks[reply.index].state_root:
@@ -160,5 +173,7 @@ class Whistleblower(Participant):
         initial = StoredState(Count(0), job.artifacts.state)
         known = {s.mark: s for s in (initial, start) if s.mark < mark}
         self.runs.save(job, OwnRun(roots, tuple(known.values())))
+        before = OwnRun(claimed, tuple(known.values()))
+        await look_again(self, job, before, mark, differs.mark.state_root)
         self.log.warning("run differs", job=job.id.name, attempt=int(job.attempt), mark=mark)
         await self.challenge(job, mark, differs.mark.state_root)

@@ -13,7 +13,7 @@ from identic.node.execution.forced import ForcedError
 from identic.node.execution.playing import GameRecord
 from identic.protocol.dispute.moves import Move, Side
 from identic.protocol.encoding import Cursor, decode, encode
-from identic.protocol.errors import Code, LocalError, ProtocolError
+from identic.protocol.errors import Code, LocalError, ProtocolError, Unsound
 from identic.protocol.ids import Count, Digest, StepIndex
 from identic.protocol.job.messages import Artifacts, Mark
 from identic.protocol.job.terms import JobTerms
@@ -182,10 +182,13 @@ class Unable:
     TAG: ClassVar[int] = 23
     problem: str
     remedy: str
+    unsound: bool = False
+    """Whether the machine, or what it has stored, is not sound."""
 
     def error(self) -> LocalError:
         """The failure as it was raised in the worker."""
-        return LocalError(self.problem, remedy=self.remedy)
+        kind = Unsound if self.unsound else LocalError
+        return kind(self.problem, remedy=self.remedy)
 
 
 Reply = Ready | MarkDone | StateStored | Trained | Answered | TraceRooted | RefusedByRule | Unable

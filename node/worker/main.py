@@ -19,7 +19,7 @@ from typing import BinaryIO
 from identic.node.logging import configure
 from identic.node.worker import frames
 from identic.node.worker.session import Session
-from identic.protocol.errors import LocalError, ProtocolError
+from identic.protocol.errors import LocalError, ProtocolError, Unsound
 
 
 def main() -> int:
@@ -69,7 +69,8 @@ def serve(requests: SimpleQueue[bytes], replies: BinaryIO) -> None:
         except ProtocolError as error:
             reply(frames.RefusedByRule(error.rule, str(error.code), error.got, error.want))
         except LocalError as error:
-            reply(frames.Unable(error.problem, error.remedy))
+            unsound = isinstance(error, Unsound)
+            reply(frames.Unable(error.problem, error.remedy, unsound))
         except MemoryError:
             reply(
                 frames.Unable(

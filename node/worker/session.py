@@ -12,11 +12,12 @@ from identic.node.blobs import Blobs
 from identic.node.execution.loaded import load_job
 from identic.node.execution.playing import replayed
 from identic.node.execution.rerun import Rerun
+from identic.node.execution.selftest import check_bits
 from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer, store_model, store_state
 from identic.node.worker import frames
 from identic.protocol.dispute.player import next_move
-from identic.protocol.errors import LocalError
+from identic.protocol.errors import LocalError, Unsound
 from identic.protocol.ids import Count
 from identic.protocol.program.cost import peak_bytes
 from identic.protocol.program.validate import Limits
@@ -28,6 +29,7 @@ class Session:
     Raises:
         ProtocolError: the job's parts break a rule.
         LocalError: this machine cannot run it.
+        Unsound: it does not give the known bits.
     """
 
     def __init__(self, assignment: frames.Assignment) -> None:
@@ -36,6 +38,7 @@ class Session:
         limits = Limits(max_bytes=assignment.memory_bytes)
         job = load_job(assignment.terms, assignment.artifacts, self._blobs, limits)
         backend = native_backend(assignment.threads, assignment.vector_path)
+        check_bits(backend)
         self._trainer = Trainer(job, Executor(job.plan, backend), assignment.forced)
         self._rerun: tuple[frames.OwnRun, Rerun] | None = None
         self.ready = frames.Ready(Count(len(job.plan.calls)), _native.path())
@@ -117,12 +120,12 @@ def check_float_environment() -> None:
     """Refuse to go on, or to hand out what was computed, in an unsound float environment.
 
     Raises:
-        LocalError: a thread flushes subnormals or rounds otherwise than to nearest.
+        Unsound: a thread flushes subnormals or rounds otherwise than to nearest.
     """
     found = _native.float_environment()
     # EXE-7: no thread flushes subnormals or rounds otherwise than to nearest.
     if found["ftz"] or found["daz"] or found["rounding"] != "nearest":
-        raise LocalError(
+        raise Unsound(
             f"the float environment of this machine is {found}",
             remedy="run the node outside of whatever changes it; see `identic doctor`",
         )

@@ -53,6 +53,11 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "tests/node/cli/test_doctor.py::test_every_path_gives_the_known_bits",
         "tests/kernels/test_vectors.py::test_op_8__both_backends_give_the_vectors",
     ),
+    "incomplete reference data": (
+        "tests/node/participant/test_doubt.py::test_exe_21__job_33__without_its_data_a_verifier_gives_its_seat_back",
+        "tests/node/participant/test_doubt.py::test_exe_21__a_flipped_bit_accuses_nobody",
+        "tests/node/participant/test_doubt.py::test_exe_21__without_its_data_a_whistleblower_is_silent",
+    ),
     "unpickled index": ("tests/lint/test_layers.py::test_nothing_runs_code_found_in_data",),
     "silent death": (
         "tests/node/execution/test_worker.py::test_exe_9__a_killed_worker_is_told_in_words",
