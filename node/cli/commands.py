@@ -30,6 +30,7 @@ NOUNS: Final = {
     "receipt": "Check what a receipt says about a model.",
     "ledger": "See who has what.",
     "key": "See who this machine is.",
+    "debug": "Look at single bits.",
 }
 """Nouns with several verbs."""
 
@@ -74,5 +75,13 @@ COMMANDS: Final = (
     Command("node status", f"{_HERE}.node:status", "Show how a running node fares."),
     Command("key show", f"{_HERE}.key:show", "Show this identity, and the card to hand out."),
     Command("doctor", f"{_HERE}.doctor:doctor", "Check what this machine can do."),
+    Command(
+        "debug eval",
+        f"{_HERE}.debug:evaluate",
+        "Apply an operator to bit patterns on every backend.",
+    ),
+    Command(
+        "debug bits", f"{_HERE}.debug:bits", "Compare two backends or vector paths, bit by bit."
+    ),
 )
 """Every command, in the order of ``--help``."""
