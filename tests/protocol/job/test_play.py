@@ -45,7 +45,7 @@ from identic.protocol.job.messages import (
     Stored,
 )
 from identic.protocol.job.state import Awaiting, Phase
-from identic.protocol.settlement.ledger import Issued, post
+from identic.protocol.settlement.ledger import Bond, Issued, post
 from tests.protocol.job.world import (
     ANNA,
     BERT,
@@ -167,6 +167,14 @@ def test_job_5__what_the_table_lacks_is_refused_everywhere(scene: str) -> None:
             assert sum(world.ledger.balances.values()) == 0
 
 
+DOUBTS = (
+    st.sampled_from([BERT, WATCHER, ANNA, SECOND, SUBMITTER, EVE, MALLORY]),
+    st.integers(1, 4),
+    st.integers(0, 1),
+)
+"""Who challenges, at which mark, and whether with a state of no run."""
+
+
 class Play(RuleBasedStateMachine):
     """Honest and dishonest parties around one job."""
 
@@ -190,8 +198,10 @@ class Play(RuleBasedStateMachine):
         """The run that the present solver commits to."""
         return FALSE if self.lies else HONEST
 
-    @initialize(lies=st.booleans(), far=st.integers(0, 7), doubted=st.booleans())
-    def begin(self, lies: bool, far: int, doubted: bool) -> None:
+    @initialize(
+        lies=st.booleans(), far=st.integers(0, 7), doubts=st.lists(st.tuples(*DOUBTS), max_size=6)
+    )
+    def begin(self, lies: bool, far: int, doubts: list[tuple[PartyId, int, int]]) -> None:
         """Start anywhere on the usual course; Bert vouches for whatever the solver did."""
         self.lies = lies
         world, states = self.world, self.states
@@ -206,8 +216,8 @@ class Play(RuleBasedStateMachine):
         ]
         for action in course[:far]:
             action()
-        if doubted:
-            self.challenge(WATCHER if lies else SUBMITTER, 1, 1)
+        for name, mark, other in doubts:
+            self.doubt(name, mark, other)
 
     # ---- the course of the job --------------------------------------------------------------
 
@@ -282,12 +292,11 @@ class Play(RuleBasedStateMachine):
 
     # ---- contests ---------------------------------------------------------------------------
 
-    @rule(
-        name=st.sampled_from([BERT, WATCHER, ANNA, SECOND, SUBMITTER, EVE, MALLORY]),
-        mark=st.integers(1, 4),
-        other=st.integers(0, 1),
-    )
-    def challenge(self, name: PartyId, mark: int, other: int) -> None:
+    @rule(doubt=st.tuples(*DOUBTS))
+    def challenge(self, doubt: tuple[PartyId, int, int]) -> None:
+        self.doubt(*doubt)
+
+    def doubt(self, name: PartyId, mark: int, other: int) -> None:
         """Honest parties claim the first difference only; the others whatever there is."""
         marks = self.world.job.marks
         if self.world.job.solver is None or mark >= len(marks):
@@ -387,6 +396,12 @@ class Play(RuleBasedStateMachine):
             if contest is not None:
                 idle = [i for i, c in enumerate(contest.claims) if c.standing and i not in busy]
                 assert len(idle) <= 1
+
+    @invariant()
+    def no_challenge_stays_locked_after_its_contest(self) -> None:
+        if self.world.job.contest is None:
+            bonds = [a for a in self.world.ledger.balances if isinstance(a, Bond)]
+            assert all(bond.subject == JOB for bond in bonds)
 
     @invariant()
     def nothing_stays_locked_after_the_end(self) -> None:
