@@ -45,7 +45,7 @@ from tests.node.coordinator.village import GRANT, KEYS, PRICES, Run, party, post
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "no clock": (
-        "tests/protocol/dispute/test_every_game.py::test_dsp_12__silence_loses_at_every_level_for_either_side",
+        "tests/protocol/dispute/test_silence.py::test_dsp_12__silence_loses_at_every_level",
         "tests/protocol/dispute/test_clocks.py::test_dsp_17__slow_drip_ends_within_the_bound",
     ),
     "kernel bits in a minor release": (

@@ -27,6 +27,7 @@ from identic.protocol.dispute.player import next_move
 from identic.protocol.dispute.state import Dispute, Ruling
 from identic.protocol.errors import ProtocolError
 from identic.protocol.hashing import sha256
+from identic.protocol.ids import Digest
 from identic.protocol.job.messages import DisputeId, DisputeMove, Statement
 from identic.protocol.job.state import Phase
 from identic.protocol.settlement.ledger import Issued
@@ -64,6 +65,12 @@ class Crooked(Trainer):
 
 class Story(Rerun):
     """Answers as the liar's run has it, down to partial results that end in what it claims."""
+
+    def _states_around(self, step: int, before: Arrays, trace: Sequence[Digest]) -> Digest:
+        """Root of the state after a step as the liar has it, whatever the trace says."""
+        del trace
+        after = self._trainer.step(before, step)
+        return self._job.commit(step + 1, after).root
 
     def entries(
         self, step: int, value: int, element: int, path: tuple[int, ...]
