@@ -164,7 +164,8 @@ class Reader:
         self._is(f"the opening is of chunk {number} of value {value}", at, (value, number))
         # REF-5: an opened chunk has its length and leads to the tensor's agreed digest.
         want = min(kind.nbytes, (number + 1) * 4096) - number * 4096
-        self.checks.add("REF-5", f"chunk {number} has its length", got=len(opening.data), want=want)
+        name = f"chunk {number} of value {value}"
+        self.checks.add("REF-5", f"{name} has its length", got=len(opening.data), want=want)
         self.checks.same(
             "REF-5",
             f"chunk {number} is under the agreed digest of value {value}",

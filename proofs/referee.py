@@ -21,7 +21,7 @@ from identic.proofs.report import Checks, Refused, Report
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import digest_of
 from identic.protocol.dispute.elements import planned
-from identic.protocol.dispute.moves import MAX_EVIDENCE_BYTES, Evidence
+from identic.protocol.dispute.moves import MAX_EVIDENCE_BYTES, Evidence, Side
 from identic.protocol.dispute.questions import (
     EmptyQuestion,
     HeaderQuestion,
@@ -64,6 +64,7 @@ def judge(setup: Setup, question: Question, evidence: Evidence) -> Judgement:
         reader.finish()
     except Refused:
         return Judgement(checks.report, None)
+    _conclude(checks, question, finding)
     return Judgement(checks.report, replace(finding, read_bytes=Count(reader.size)))
 
 
@@ -84,6 +85,24 @@ def _answer(reader: Reader, question: Question) -> Finding:
         # REF-11: a tensor of the new state is the agreed value that the plan names.
         return _digest("REF-11", reader.trace(question.step, question.place))
     return _primitive(reader, question)
+
+
+def _conclude(checks: Checks, question: Question, finding: Finding) -> None:
+    """Put the answer, and how each claim compares with it, at the end of the report."""
+    # REF-14: a report says what was checked, what follows, and who claimed that.
+    words = finding.computed.hex()
+    if finding.primitive:
+        operands = ", ".join(f"{operand.word:x}" for operand in finding.operands)
+        words = f"{finding.primitive}({operands}) = {int(words, 16):x}"
+    checks.note(finding.rule, f"the answer to the {question.name} question is {words}")
+    for side in Side:
+        claim = question.claims.of(side)
+        said = claim.to_bytes(8, "big") if isinstance(claim, int) else bytes(claim)
+        same = said == finding.computed
+        # REF-2: a side whose claim is not the computed answer is wrong.
+        checks.note(
+            "REF-2", f"the {side.name.lower()}'s claim is {'' if same else 'not '}the answer"
+        )
 
 
 def _digest(rule: str, digest: Digest) -> Finding:
@@ -112,6 +131,7 @@ def _primitive(reader: Reader, question: StepQuestion) -> Finding:
     for operand, dtype in zip(read, row.operands, strict=True):
         # REF-12: the answer is the primitive step on the agreed operands, cut to their widths.
         words.append(int(operand.word) if dtype is None else dtype.pattern(int(operand.word)))
+    # REF-13: one primitive step is all that is computed.
     computed = row.apply(tuple(words))
     return Finding("REF-12", computed.to_bytes(8, "big"), row.name, tuple(read), Count(0))
 

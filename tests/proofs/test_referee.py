@@ -67,9 +67,11 @@ def test_an_answer_comes_with_every_check() -> None:
     assert judgement.finding.read_bytes == len(encode(given))
     assert {check.rule for check in judgement.report.checks} == {
         "REF-1",
+        "REF-2",
         "REF-3",
         "REF-4",
         "REF-5",
+        "REF-12",
     }
     assert [operand.source for operand in judgement.finding.operands] == [
         "element",
