@@ -33,13 +33,16 @@ def _attributes(module: nn.Module) -> dict[str, Any]:
 
 @contextmanager
 def restored(model: nn.Module) -> Iterator[None]:
-    """Put the attributes of all modules back at the end, and the contents of lists and the like."""
+    """Put the attributes of all modules back at the end, their contents, and gradients."""
     modules = list(model.modules())
     before = [_attributes(m) for m in modules]
     contents = [(v, v.copy()) for a in before for v in a.values() if type(v) in (list, dict, set)]
+    gradients = [(p, p.grad) for p in model.parameters()]
     try:
         yield
     finally:
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
         for module, attributes in zip(modules, before, strict=True):
             for name in _attributes(module).keys() - attributes.keys():
                 del vars(module)[name]

@@ -18,7 +18,10 @@ from identic.protocol.lowering import CaptureError
 
 
 class _Step(nn.Module):
-    """The user's model and loss as one module, so that its tensors can be replaced."""
+    """The user's model, loss and backward pass as one module, so that tensors can be replaced.
+
+    The backward pass belongs to it: activation checkpointing calls the model there again.
+    """
 
     def __init__(
         self, model: nn.Module, loss: Callable[..., torch.Tensor], data: Rows | Windows
@@ -30,8 +33,14 @@ class _Step(nn.Module):
         self._data = data
 
     def forward(self, *batch: torch.Tensor) -> torch.Tensor:
-        """The loss of a batch."""
-        return self._loss(self.model, *self._data.arrange(batch))
+        """The loss of a batch; gradients are where ``backward`` puts them."""
+        names = {id(m): n or type(m).__name__ for n, m in self.model.named_modules()}
+        with Places(names):
+            loss = self._loss(self.model, *self._data.arrange(batch))
+        _check_loss(loss)
+        follow_backward(loss)
+        loss.backward()
+        return loss.detach()
 
 
 def plain_model(model: object) -> nn.Module:
@@ -124,11 +133,6 @@ class CheckedJob:
         context = (0, 0, 0, 0, 0, 0)
         return [torch.from_numpy(a) for a in self.job.data.batch_of(context, self.job.shards)]
 
-    def names(self) -> dict[int, str]:
-        """Path of each module, by ``id``."""
-        modules = self.model.named_modules()
-        return {id(module): name or type(module).__name__ for name, module in modules}
-
     def step(self) -> Callable[..., Sequence[torch.Tensor]]:
         """(context, parameters, buffers, batch) -> (loss, gradients, buffers)."""
         split = (len(self.parameters), len(self.parameters) + len(self.buffers))
@@ -145,18 +149,14 @@ class CheckedJob:
             }
             batch = tensors[split[1] :]
             replaced = {f"model.{n}": t for n, t in {**parameters, **buffers}.items()}
-            with Places(self.names()):
-                loss = torch.func.functional_call(self.module, replaced, batch)
-            _check_loss(loss)
-            follow_backward(loss)
-            loss.backward()
+            loss = torch.func.functional_call(self.module, replaced, batch)
             found = {n: parameters[n].grad for n in trained}
             self.unused = [n for n, g in found.items() if g is None]
             gradients = [
                 torch.zeros_like(parameters[n]) if g is None else g for n, g in found.items()
             ]
             # A buffer that the model replaced by assignment is found where the call left it.
-            return [loss.detach(), *gradients, *(replaced[f"model.{n}"] for n in buffers)]
+            return [loss, *gradients, *(replaced[f"model.{n}"] for n in buffers)]
 
         return run
 

@@ -80,7 +80,7 @@ def trace(
     with mode:
         own = [torch.empty(tuple(x.shape), dtype=x.dtype, device="cpu") for x in inputs]
     with fx_traceback.preserve_node_meta(), math_attention():
-        first = _record_twice(function, own, plain)
+        first = _record_twice(function, own, plain, inputs)
         second = make_fx(
             functionalize(_Replay(first).run),
             decomposition_table=decompositions.table(),
@@ -95,6 +95,7 @@ def _record_twice(
     function: Callable[..., Sequence[torch.Tensor]],
     inputs: Sequence[torch.Tensor],
     plain: Callable[[], Mapping[str, object]],
+    given: Sequence[torch.Tensor],
 ) -> GraphModule:
     """The first pass, twice: what does not stay the same is no program."""
     made: list[GraphModule] = []
@@ -103,6 +104,7 @@ def _record_twice(
         made.append(_record(function, inputs))
 
     check_chance(run)
+    _check_own(made[0], given)
     first, before = made[0], plain()
     run()
     after = plain()
@@ -134,6 +136,27 @@ def _record(
     recorded.graph.eliminate_dead_code()
     _check_carried(recorded)
     return recorded
+
+
+def _check_own(recorded: GraphModule, inputs: Sequence[torch.Tensor]) -> None:
+    """Refuse a step that reaches the model's tensors by another way than the model."""
+    given = {x.untyped_storage()._cdata for x in inputs}  # noqa: SLF001 - identity of the memory
+    for node in recorded.graph.nodes:
+        value = getattr(recorded, str(node.target)) if node.op == "get_attr" else None
+        if not isinstance(value, torch.Tensor):
+            continue
+        own = value.untyped_storage()._cdata in given  # noqa: SLF001
+        # CAP-2: what a step trains, or may write, is never a constant of it.
+        if own or value.requires_grad:
+            user = next(iter(node.users), node)
+            whose = "of the model" if own else "that requires a gradient"
+            raise CaptureError(
+                "CAP-2",
+                f"a tensor {list(value.shape)} {whose} is reached through a variable; "
+                "the program would keep its first value.",
+                advice="reach it through the model that the loss function is given.",
+                place=current(user.meta),
+            )
 
 
 def _check_carried(recorded: GraphModule) -> None:

@@ -254,6 +254,28 @@ def test_cap_2__tensors_that_share_memory_are_refused(part: slice) -> None:
     assert refused(again).rule == "CAP-2"
 
 
+def test_cap_2__parameters_are_reached_through_the_model() -> None:
+    model = MLP()
+    weights = [p for p in model.parameters() if p.dim() > 1]
+
+    def decayed(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        return classify(model, x, y) + 0.1 * sum(w.square().sum() for w in weights)
+
+    def outer(_: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        inner = sum(p.square().sum() for p in model.parameters())
+        return classify(model, x, y) + 0.1 * inner
+
+    error = refused(model, loss=decayed)
+    assert (error.rule, error.line) == ("CAP-2", decayed.__code__.co_firstlineno + 1)
+    assert "through a variable" in error.problem
+    assert all(p.grad is None for p in model.parameters())
+    # The model under another name is the model.
+    captured(model, loss=outer)
+    scale = torch.ones((), requires_grad=True)
+    stray = refused(model, loss=lambda m, x, y: classify(m, x, y) * scale)
+    assert "requires a gradient" in stray.problem
+
+
 def test_the_same_tensor_twice_in_a_batch_is_two_inputs() -> None:
     table = torch.randn(16, 12)
 
