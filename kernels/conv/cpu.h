@@ -35,6 +35,9 @@ void conv_plain(float* out, const float* x, const float* w, const ConvShape& sha
 void conv_dx_plain(float* out, const float* grad, const float* w, const ConvShape& shape);
 void conv_dw_plain(float* out, const float* grad, const float* x, const ConvShape& shape);
 
+/* One element of conv_dx, by its position. */
+float conv_dx_element(const float* grad, const float* w, const ConvShape& shape, int64_t at);
+
 }  // namespace identic
 
 #endif

@@ -88,27 +88,29 @@ void conv_plain(float* out, const float* x, const float* w, const ConvShape& s) 
   });
 }
 
-void conv_dx_plain(float* out, const float* grad, const float* w, const ConvShape& s) {
+float conv_dx_element(const float* grad, const float* w, const ConvShape& s, int64_t at) {
   const WindowAxis &down = s.down, &across = s.across;
-  const int64_t products = s.outputs * s.taps();
-  each(out, s.batch * s.groups * s.channels * s.plane(), products, [&](int64_t at) {
-    const int64_t v = at % across.size, h = at / across.size % down.size;
-    const int64_t c = at / s.plane() % (s.groups * s.channels), n = at / s.plane() / (s.groups * s.channels);
-    const int64_t group = c / s.channels;
-    const float* plane = grad + (n * s.groups + group) * s.outputs * s.windows();
-    Contraction sum;
-    for (int64_t o = 0; o < s.outputs; ++o, plane += s.windows()) {
-      const float* kernel = w + ((group * s.outputs + o) * s.channels + c % s.channels) * s.taps();
-      for (int64_t i = 0; i < down.window; ++i) {
-        for (int64_t j = 0; j < across.window; ++j) {
-          const int64_t oh = meeting(down, h, i), ow = meeting(across, v, j);
-          /* OP-41: +0 stands for an element between two windows. */
-          sum.product(oh >= 0 && ow >= 0 ? plane[oh * across.count + ow] : 0.0f, *kernel++);
-        }
+  const int64_t v = at % across.size, h = at / across.size % down.size;
+  const int64_t c = at / s.plane() % (s.groups * s.channels), n = at / s.plane() / (s.groups * s.channels);
+  const int64_t group = c / s.channels;
+  const float* plane = grad + (n * s.groups + group) * s.outputs * s.windows();
+  Contraction sum;
+  for (int64_t o = 0; o < s.outputs; ++o, plane += s.windows()) {
+    const float* kernel = w + ((group * s.outputs + o) * s.channels + c % s.channels) * s.taps();
+    for (int64_t i = 0; i < down.window; ++i) {
+      for (int64_t j = 0; j < across.window; ++j) {
+        const int64_t oh = meeting(down, h, i), ow = meeting(across, v, j);
+        /* OP-41: +0 stands for an element between two windows. */
+        sum.product(oh >= 0 && ow >= 0 ? plane[oh * across.count + ow] : 0.0f, *kernel++);
       }
     }
-    return sum.result();
-  });
+  }
+  return sum.result();
+}
+
+void conv_dx_plain(float* out, const float* grad, const float* w, const ConvShape& s) {
+  each(out, s.batch * s.groups * s.channels * s.plane(), s.outputs * s.taps(),
+       [&](int64_t at) { return conv_dx_element(grad, w, s, at); });
 }
 
 void conv_dw_plain(float* out, const float* grad, const float* x, const ConvShape& s) {

@@ -201,8 +201,10 @@ static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, co
 
 /* Adds one group of at most 4,096 k to a block of the result; chunk by chunk, so that the left panels stay near. */
 static void multiply_block(const MatmulBlock& block) {
-  for (int64_t start = 0; start < block.k; start += MATMUL_CHUNK) {
-    const int64_t k = block.k - start < MATMUL_CHUNK ? block.k - start : MATMUL_CHUNK;
+  int64_t start = 0;
+  for (int64_t chunk = 0; start < block.k; ++chunk) {
+    const int64_t whole = block.k - start < MATMUL_CHUNK ? block.k - start : MATMUL_CHUNK;
+    const int64_t k = block.ends ? block.ends[chunk] - start : whole;
     const bool ends = start + k == block.k;
     float* target = block.out;
     int64_t stride = block.out_stride;
@@ -233,5 +235,6 @@ static void multiply_block(const MatmulBlock& block) {
         }
       }
     }
+    start += k;
   }
 }

@@ -38,6 +38,8 @@ struct MatmulBlock {
   Panels left, right;
   int64_t row, column;
   int64_t rows, columns, k;
+  /* Ends of the chains, counted from the group's first k; null where each has 256. */
+  const int64_t* ends = nullptr;
   bool first_group, last_group;
   /* Room for rows x columns sums of a later group; may be null when first_group. */
   float* group;

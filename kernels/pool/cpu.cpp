@@ -8,6 +8,7 @@
 #include "pool/cpu.h"
 
 #include <cstring>
+#include <vector>
 
 #include "common/fp32.h"
 #include "native/pool.h"
@@ -56,21 +57,49 @@ void each_piece(const PoolShape& s, Run run) {
   });
 }
 
+/* Windows [first, stop) of a row whose tap is inside, and the place of the first; for the taps of a window. */
+struct Reach {
+  int64_t first, stop, place;
+};
+
+constexpr int64_t MOST_REACHES = 1 << 12;
+
+class Reaches {
+ public:
+  explicit Reaches(const WindowAxis& axis) : axis_(axis) {
+    /* Taps from this one on are inside for no window. */
+    count_ = std::min(axis.window, (axis.before + axis.size + axis.dilation - 1) / axis.dilation);
+    for (int64_t tap = 0; tap < std::min(count_, MOST_REACHES); ++tap) kept_.push_back(made(tap));
+  }
+
+  int64_t count() const { return count_; }
+  Reach operator[](int64_t tap) const { return tap < MOST_REACHES ? kept_[static_cast<size_t>(tap)] : made(tap); }
+
+ private:
+  Reach made(int64_t tap) const {
+    const int64_t first = axis_.first_window(tap);
+    return {first, axis_.stop_window(tap), axis_.place(first, tap)};
+  }
+
+  const WindowAxis& axis_;
+  int64_t count_;
+  std::vector<Reach> kept_;
+};
+
 /*
  * Taps of a piece that lie inside, in order. Calls tap(begin, end, place): windows [begin, end) of the piece read
  * place, place + stride, ... of the plane.
  */
 template <class Tap>
-void each_tap(const PoolShape& s, const Piece& piece, Tap tap) {
-  const WindowAxis &down = s.down, &across = s.across;
-  /* Taps from this one on are inside for no window. */
-  const int64_t most = std::min(across.window, (across.before + across.size + across.dilation - 1) / across.dilation);
-  for (int64_t i = down.first_tap(piece.oh); i < down.stop_tap(piece.oh); ++i) {
-    const int64_t row = down.place(piece.oh, i) * across.size;
-    for (int64_t j = 0; j < most; ++j) {
-      const int64_t first = std::max(piece.first, across.first_window(j));
-      const int64_t stop = std::min(piece.first + piece.count, across.stop_window(j));
-      if (first < stop) tap(first - piece.first, stop - piece.first, row + across.place(first, j));
+void each_tap(const PoolShape& s, const Reaches& reaches, const Piece& piece, Tap tap) {
+  for (int64_t i = s.down.first_tap(piece.oh); i < s.down.stop_tap(piece.oh); ++i) {
+    const int64_t row = s.down.place(piece.oh, i) * s.across.size;
+    for (int64_t j = 0; j < reaches.count(); ++j) {
+      const Reach reach = reaches[j];
+      const int64_t first = std::max(piece.first, reach.first);
+      const int64_t stop = std::min(piece.first + piece.count, reach.stop);
+      if (first >= stop) continue;
+      tap(first - piece.first, stop - piece.first, row + reach.place + (first - reach.first) * s.across.stride);
     }
   }
 }
@@ -81,6 +110,13 @@ struct Covered {
   Covered(const WindowAxis& axis, int64_t number)
       : begin(std::max<int64_t>(0, axis.start(number))), end(std::min(axis.size, axis.start(number) + axis.span())) {}
 };
+
+/* position % size, quickly where there are few rows. */
+int64_t column_of(int64_t position, int64_t size, int64_t rows) {
+  if (rows > 8) return position % size;
+  while (position >= size) position -= size;
+  return position;
+}
 
 template <class Plane>
 void each_plane(const PoolShape& s, int64_t steps, Plane run) {
@@ -96,11 +132,12 @@ void make_canonical(float* x, int64_t n) {
 }  // namespace
 
 void max_pool(float* out, const float* x, const PoolShape& s) {
+  const Reaches reaches(s.across);
   each_piece(s, [&](const Piece& piece) {
     const float* from = x + piece.plane * s.plane();
     int32_t best[LENGTH];
     std::fill(best, best + piece.count, LOWEST);
-    each_tap(s, piece, [&](int64_t begin, int64_t end, int64_t place) {
+    each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
       const float* read = from + place;
       for (int64_t w = begin; w < end; ++w, read += s.across.stride) best[w] = std::max(best[w], rank(*read));
     });
@@ -109,13 +146,14 @@ void max_pool(float* out, const float* x, const PoolShape& s) {
 }
 
 void max_pool_indices(int64_t* out, const float* x, const PoolShape& s) {
+  const Reaches reaches(s.across);
   each_piece(s, [&](const Piece& piece) {
     const float* from = x + piece.plane * s.plane();
     int32_t best[LENGTH];
     int64_t at[LENGTH];
     std::fill(best, best + piece.count, NOTHING);
     std::fill(at, at + piece.count, -1);
-    each_tap(s, piece, [&](int64_t begin, int64_t end, int64_t place) {
+    each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
       for (int64_t w = begin; w < end; ++w, place += s.across.stride) {
         const int32_t here = rank(from[place]);
         const bool more = here > best[w];
@@ -136,9 +174,9 @@ void max_pool_dx(float* out, const float* grad, const int64_t* indices, const Po
       const Covered rows(s.down, oh);
       for (int64_t ow = 0; ow < s.across.count; ++ow, ++window) {
         const Covered columns(s.across, ow);
-        const int64_t index = indices[window];
-        if (index < rows.begin * s.across.size || index >= rows.end * s.across.size) continue;
-        const int64_t column = index % s.across.size;
+        const int64_t index = indices[window], first = rows.begin * s.across.size;
+        if (index < first || index >= rows.end * s.across.size) continue;
+        const int64_t column = column_of(index - first, s.across.size, rows.end - rows.begin);
         if (column >= columns.begin && column < columns.end) to[index] = to[index] + grad[window];
       }
     }
@@ -147,11 +185,12 @@ void max_pool_dx(float* out, const float* grad, const int64_t* indices, const Po
 }
 
 void sum_pool(float* out, const float* x, const PoolShape& s) {
+  const Reaches reaches(s.across);
   each_piece(s, [&](const Piece& piece) {
     const float* from = x + piece.plane * s.plane();
     float sum[LENGTH];
     std::fill(sum, sum + piece.count, 0.0f);
-    each_tap(s, piece, [&](int64_t begin, int64_t end, int64_t place) {
+    each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
       const float* read = from + place;
       for (int64_t w = begin; w < end; ++w, read += s.across.stride) sum[w] = sum[w] + *read;
     });

@@ -119,6 +119,28 @@ def test_num_10__op_41__convolutions_of_any_shape(name: str, data: st.DataObject
     assert everywhere(lambda: shape.run(name, operands, plain=False)).tobytes() == want.tobytes()
 
 
+@pytest.mark.parametrize("windows", [2, 30])
+@pytest.mark.parametrize(("window", "padding"), [(3, 1), (1, 0), (4, 2)])
+def test_num_3__op_41__zeros_between_windows_take_the_sign_from_underflows(
+    windows: int, window: int, padding: int
+) -> None:
+    """A chain of underflows is -0 until a product with a zero between two windows makes it +0.
+
+    There are a few such results, or many.
+    """
+    shape = Shape(2, 1, 4, 3, (48, 44), (window, window), 2, 1, padding)
+    operands = shape.operands(0.0)
+    # Negative kernels leave a -0 as it is, positive ones do not.
+    signs = np.where(np.arange(operands["w"][0].size) % 5 == 3, 1, -1).astype("<f4")
+    operands["w"][:] = 1e-30 * signs.reshape(operands["w"].shape[1:])
+    operands["y"][:] = 1.0
+    operands["y"][0, :, :windows, :windows] = 1e-30
+    want = shape.run("conv_dx", operands, plain=True)
+    got = everywhere(lambda: shape.run("conv_dx", operands, plain=False))
+    assert got.tobytes() == want.tobytes()
+    assert (want.view("<u4") == 0x80000000).any()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_convolution_of_few_elements_far_apart_needs_no_more_room(name: str) -> None:
     """Padding and strides may be far larger than the operands; no memory goes with them."""

@@ -1,0 +1,200 @@
+/* Products of packed panels; see product.h.                                          rules: NUM-10 */
+#include "conv/product.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "native/pool.h"
+
+namespace identic {
+namespace {
+
+constexpr int64_t BLOCK_ROWS_TARGET = 192; /* rows of a block: their chunk of 256 k fits a private cache */
+constexpr int64_t BLOCK_FLOATS = 1 << 16;  /* of the right operand, packed by one thread at a time */
+constexpr int64_t BLOCK_COLUMNS = 512;
+constexpr int64_t PIECE = 1 << 15;
+constexpr int64_t MOST_ROWS = 64;          /* of a register tile, on any path */
+constexpr int64_t MOST_CHAINS = MATMUL_GROUP / MATMUL_CHUNK;
+
+int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+int64_t count_of(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
+
+/* One group of k and the left operand's panels for it. */
+struct Part {
+  int64_t k0, k;
+  bool first, last;
+  int64_t chains;
+  int64_t ends[MOST_CHAINS]; /* of each chain, counted from k0 */
+  Panels left;
+};
+
+/* Calls run(start, k) for every chain of a part. */
+template <class Run>
+void each_chain(const Part& part, Run run) {
+  int64_t start = 0;
+  for (int64_t chain = 0; chain < part.chains; ++chain) {
+    run(start, part.ends[chain] - start);
+    start = part.ends[chain];
+  }
+}
+
+void pack_left(const Path& path, const Product& p, const Part& part, int64_t i, int64_t rows) {
+  if (!p.left_step) {
+    const float* from = p.left + i * p.left_row + part.k0;
+    path.matmul.pack_left(part.left, i, from, p.left_row, 1, rows, p.rows - i, part.k);
+    return;
+  }
+  int64_t lines[MOST_ROWS];
+  for (int64_t r = 0; r < rows; ++r) lines[r] = (i + r) * p.left_row;
+  each_chain(part, [&](int64_t start, int64_t k) {
+    float* to = part.left.data + start * part.left.lines + i * k;
+    path.conv.pack_left_steps(to, p.left, lines, rows, p.left_step + part.k0 + start, k);
+  });
+}
+
+void pack_right(const Path& path, const Product& p, const Part& part, Panels to, int64_t first, int64_t columns) {
+  const int64_t tile = path.matmul.tile_columns;
+  const auto pack = p.near == Near::lines ? path.conv.pack_right_lines : path.conv.pack_right_steps;
+  each_chain(part, [&](int64_t start, int64_t k) {
+    for (int64_t j = 0; j < columns; j += tile) {
+      const int64_t lines = std::min(tile, columns - j);
+      pack(to.data + start * to.lines + j * k, p.right, p.line + first + j, lines, p.step + part.k0 + start, k);
+    }
+  });
+}
+
+/* Rows [row, row + rows) of columns [first + column, + columns), packed from `first` on; columns of one image. */
+void run_block(const Path& path, const Product& p, const Part& part, Panels right, int64_t row, int64_t rows,
+               int64_t first, int64_t column, int64_t columns) {
+  const int64_t image = (first + column) / p.columns, j = (first + column) % p.columns;
+  MatmulBlock block;
+  block.out = p.out + image * p.image_stride + row * p.columns + j;
+  block.out_stride = p.columns;
+  block.left = part.left;
+  block.right = right;
+  block.row = row;
+  block.column = column;
+  block.rows = rows;
+  block.columns = columns;
+  block.k = part.k;
+  block.ends = part.ends;
+  block.first_group = part.first;
+  block.last_group = part.last;
+  block.group_stride = columns;
+  block.group = block.first_group ? nullptr : conv_buffer(SLOT_GROUP, rows * columns);
+  path.matmul.multiply_block(block);
+}
+
+/* Columns [first, first + columns) of rows [row0, row0 + rows). */
+void run_columns(const Path& path, const Product& p, const Part& part, int64_t first, int64_t columns, int64_t row0,
+                 int64_t rows) {
+  const int64_t rounded = round_up(columns, path.matmul.tile_columns);
+  const Panels right = {conv_buffer(SLOT_RIGHT, rounded * part.k), rounded};
+  pack_right(path, p, part, right, first, columns);
+  const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
+  for (int64_t row = row0; row < row0 + rows; row += block_rows) {
+    const int64_t height = std::min(block_rows, row0 + rows - row);
+    for (int64_t j = 0; j < columns;) {
+      const int64_t width = std::min(columns - j, p.columns - (first + j) % p.columns);
+      run_block(path, p, part, right, row, height, first, j, width);
+      j += width;
+    }
+  }
+}
+
+/* One group; images, if there are several, have whole tiles of columns. */
+void run_part(const Path& path, const Product& p, Part& part) {
+  const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
+  const int64_t all = p.images * p.columns, rounded = round_up(p.rows, tile_rows);
+  part.left = {conv_buffer(SLOT_LEFT, rounded * part.k), rounded};
+  const int64_t panels = std::max<int64_t>(1, PIECE / (tile_rows * part.k));
+  parallel_for(rounded / tile_rows, panels, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      pack_left(path, p, part, at * tile_rows, std::min(tile_rows, p.rows - at * tile_rows));
+    }
+  });
+  /* Blocks are made smaller when there are too few for the threads. */
+  const int64_t wanted = threads() == 1 ? 1 : 4 * threads();
+  int64_t width = std::min(BLOCK_COLUMNS, BLOCK_FLOATS / part.k / tile_columns * tile_columns);
+  width = std::min(round_up(count_of(all, wanted), tile_columns), std::max(width, 2 * tile_columns));
+  const int64_t across = count_of(all, width);
+  const int64_t down = std::min(count_of(p.rows, 2 * tile_rows), count_of(wanted, across));
+  const int64_t height = round_up(count_of(p.rows, down), tile_rows);
+  parallel_for(across * down, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t first = at % across * width, row = at / across * height;
+      if (row >= p.rows) continue;
+      run_columns(path, p, part, first, std::min(width, all - first), row, std::min(height, p.rows - row));
+    }
+  });
+}
+
+void run_parts(const Path& path, const Product& p) {
+  const Chains& chains = *p.chains;
+  const size_t groups = chains.groups.size() - 1;
+  for (size_t group = 0; group < groups; ++group) {
+    Part part{};
+    const int64_t begin = chains.groups[group], end = chains.groups[group + 1];
+    part.first = group == 0;
+    part.last = group + 1 == groups;
+    part.k0 = chains.starts[static_cast<size_t>(begin)];
+    part.k = chains.starts[static_cast<size_t>(end)] - part.k0;
+    part.chains = end - begin;
+    for (int64_t chain = 0; chain < part.chains; ++chain) {
+      part.ends[chain] = chains.starts[static_cast<size_t>(begin + chain + 1)] - part.k0;
+    }
+    run_part(path, p, part);
+  }
+}
+
+}  // namespace
+
+float* conv_buffer(ConvSlot slot, int64_t elements) {
+  /* One cache line more: a packed block may be read a vector past its end. */
+  return static_cast<float*>(thread_buffer(slot, sizeof(float) * static_cast<uint64_t>(elements) + 64));
+}
+
+Offsets grid(int64_t n, int64_t n_stride, int64_t rows, int64_t row_stride, int64_t columns, int64_t column_stride) {
+  Offsets found;
+  found.reserve(static_cast<size_t>(n * rows * columns));
+  for (int64_t a = 0; a < n; ++a) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) found.push_back(a * n_stride + i * row_stride + j * column_stride);
+    }
+  }
+  return found;
+}
+
+Chains Chains::every(int64_t k) {
+  Chains made;
+  for (int64_t start = 0; start < k; start += MATMUL_CHUNK) {
+    if (start % MATMUL_GROUP == 0) made.groups.push_back(start / MATMUL_CHUNK);
+    made.starts.push_back(start);
+  }
+  made.groups.push_back(static_cast<int64_t>(made.starts.size()));
+  made.starts.push_back(k);
+  return made;
+}
+
+double work_of(const Product& p) {
+  return static_cast<double>(p.rows) * static_cast<double>(p.images * p.columns) * static_cast<double>(p.chains->k());
+}
+
+/* Images that are no whole tiles are computed side by side and taken apart after. */
+void multiply(const Path& path, const Product& p) {
+  if (p.images == 1 || p.columns % path.matmul.tile_columns == 0) return run_parts(path, p);
+  Product joined = p;
+  joined.images = 1;
+  joined.columns = p.images * p.columns;
+  joined.out = conv_buffer(SLOT_RESULT, p.rows * joined.columns);
+  run_parts(path, joined);
+  parallel_for(p.images * p.rows, std::max<int64_t>(1, PIECE / p.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t image = at / p.rows, row = at % p.rows;
+      memcpy(p.out + image * p.image_stride + row * p.columns, joined.out + row * joined.columns + image * p.columns,
+             sizeof(float) * static_cast<size_t>(p.columns));
+    }
+  });
+}
+
+}  // namespace identic
