@@ -151,7 +151,8 @@ async def test_all_disputes_about_a_run_share_a_worker_and_are_answered_by_urgen
     worker.go.set()
     await settle()
     # The first was at work already when the others came.
-    assert [request.record for request in worker.asked] == [50, 10, 30, 40]
+    records: list[Any] = [request.record for request in worker.asked]
+    assert records == [50, 10, 30, 40]
     assert party.loads == 1
     party.end()
     await asyncio.gather(*games)
