@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -132,7 +133,7 @@ def _measured(plan: StepPlan, captured: Captured, seed: int) -> float:
 def needs(prepared: Prepared, prices: Prices | None = None, verifiers: int = 2) -> str:
     """What a run takes, in a line."""
     steps = prepared.job.steps
-    prices = prices or suggest_prices(prepared.operations, steps)
+    prices = prices or _prices(prepared, Wishes(verifiers=verifiers))
     escrow = prices.solver_reward + verifiers * prices.verifier_reward
     return (
         f"{words.size(peak_bytes(prepared.plan))} per node, about "
@@ -214,9 +215,7 @@ def terms_of(prepared: Prepared, who: Client, wishes: Wishes) -> JobTerms:
 def terms_for(prepared: Prepared, submitter: PartyId, wishes: Wishes) -> JobTerms:
     """The terms of a job whose submitter is ``submitter``; raises as ``terms_of``."""
     job, captured = prepared.job, prepared.captured
-    cadence = wishes.cadence or max(1, -(-job.steps // MOST_MARKS))
-    marks = -(-job.steps // cadence)
-    checkpoint = wishes.checkpoint or max(1, marks // STORED_STATES)
+    cadence, checkpoint = _marks(job.steps, wishes)
     again = prepared.seconds * (checkpoint * cadence + 2) * RERUN_FACTOR
     needed = rerun_ms(prepared.plan, job.steps, checkpoint * cadence) / 1000 + LEAST_RERUN_S
     once = max(needed, again)
@@ -226,7 +225,7 @@ def terms_for(prepared: Prepared, submitter: PartyId, wishes: Wishes) -> JobTerm
     clocks = Clocks(*(Millis(round(s * 1000)) for s in seconds))
     conditions = Conditions(
         steps=job.steps,
-        prices=_prices(prepared, wishes.reward),
+        prices=_prices(prepared, wishes),
         clocks=clocks,
         seed=job.seed,
         cadence=cadence,
@@ -238,14 +237,25 @@ def terms_for(prepared: Prepared, submitter: PartyId, wishes: Wishes) -> JobTerm
     )
 
 
-def _prices(prepared: Prepared, reward: float | None) -> Prices:
-    suggested = suggest_prices(prepared.operations, prepared.job.steps)
-    if reward is None:
+def _marks(steps: int, wishes: Wishes) -> tuple[int, int]:
+    """Steps between two signed states, and signed states between two stored ones."""
+    cadence = wishes.cadence or max(1, -(-steps // MOST_MARKS))
+    return cadence, wishes.checkpoint or max(1, -(-steps // cadence) // STORED_STATES)
+
+
+def _prices(prepared: Prepared, wishes: Wishes) -> Prices:
+    """The suggested prices, or the wished reward with bonds in proportion to it."""
+    steps = prepared.job.steps
+    kept = math.prod(_marks(steps, wishes))
+    suggested = suggest_prices(prepared.operations, steps, kept, wishes.verifiers)
+    if wishes.reward is None:
         return suggested
-    value = Credits(round(reward * words.CREDIT))
-    factor = suggested.solver_bond // suggested.solver_reward
-    bond = Credits(max(1, factor * value))
-    return Prices(value, value, bond, bond, Credits(max(1, value)))
+    value = Credits(round(wishes.reward * words.CREDIT))
+    bond, risk = (
+        Credits(max(1, -(-value * amount // suggested.solver_reward)))
+        for amount in (suggested.solver_bond, suggested.challenger_bond)
+    )
+    return Prices(value, value, bond, bond, risk)
 
 
 # ---- posting --------------------------------------------------------------------------------

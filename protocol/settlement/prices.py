@@ -3,7 +3,7 @@
 A submitter may offer other prices; these are the ones that the client suggests. Work is in
 weighted floating-point operations (PRG cost rules), money in millionths of a credit.
 
-Spec: docs/spec/settlement.md (SET-9).
+Spec: docs/spec/settlement.md (SET-9, SET-10).
 """
 
 from __future__ import annotations
@@ -16,17 +16,40 @@ MICRO_PER_TERAFLOP = 1_000
 LEAST_REWARD = 10_000
 BOND_FACTOR = 5
 """Bonds are this many times the reward: a liar must be caught once in six times or more to lose."""
+GRIEFING_RATIO = 2
+"""A false challenge costs its author this many times what it makes the others spend, or more."""
 
 
-def suggest_prices(operations_per_step: int, steps: int) -> Prices:
+def suggest_prices(operations_per_step: int, steps: int, kept: int, verifiers: int) -> Prices:
     """Prices for a job of ``steps`` steps of ``operations_per_step`` weighted operations each.
 
-    A verifier does the same work as the solver and is offered the same; a challenger risks
-    one reward.
+    A verifier does the same work as the solver and is offered the same.
+
+    Args:
+        operations_per_step: weighted operations of a step (PRG-16).
+        steps: of the run.
+        kept: steps between two states that are stored.
+        verifiers: how many re-execute the run.
     """
-    work = operations_per_step * steps
     # SET-9: a reward is the work at the unit price, rounded up, within the limits.
-    price = -(-work * MICRO_PER_TERAFLOP // 10**12)
+    price = price_of(operations_per_step * steps)
     value = min(max(price, LEAST_REWARD), MAX_PRICE // BOND_FACTOR)
     bond = Credits(value * BOND_FACTOR)
-    return Prices(Credits(value), Credits(value), bond, bond, Credits(value))
+    again = price_of(operations_per_step * steps_again(steps, kept))
+    # SET-10: a challenger risks a reward, and twice what all that vouch spend on its dispute.
+    risk = max(value, GRIEFING_RATIO * (1 + verifiers) * again)
+    return Prices(Credits(value), Credits(value), bond, bond, Credits(min(risk, MAX_PRICE)))
+
+
+def price_of(operations: int) -> int:
+    """Unit price of weighted operations, rounded up, in millionths of a credit."""
+    return -(-operations * MICRO_PER_TERAFLOP // 10**12)
+
+
+def steps_again(steps: int, kept: int) -> int:
+    """Most steps that a side of a dispute executes again (DSP-10).
+
+    From a stored state to the end of the interval in dispute; from there again to the step, for
+    its trace; and the step, for the bytes of one value.
+    """
+    return 2 * min(kept, steps) + 1

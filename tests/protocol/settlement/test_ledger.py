@@ -123,10 +123,10 @@ def test_a_bond_has_one_end() -> None:
 
 @given(operations=st.integers(0, 10**16), steps=st.integers(1, 10**6))
 def test_set_9__prices_grow_with_the_work(operations: int, steps: int) -> None:
-    prices = suggest_prices(operations, steps)
+    prices = suggest_prices(operations, steps, 1, 1)
     assert prices.solver_reward >= LEAST_REWARD
     assert prices.solver_bond == 5 * prices.solver_reward
-    assert suggest_prices(operations + 1, steps).solver_reward >= prices.solver_reward
+    assert suggest_prices(operations + 1, steps, 1, 1).solver_reward >= prices.solver_reward
 
 
 accounts = st.one_of(
