@@ -8,6 +8,7 @@ says, and the table in ``docs/disputes.md`` is written from the same words.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ class Cost(Enum):
     BOND = "its bond"
     PART = "an eighth of its bond"
     FEE = "its fee"
+    SHARED = "bonds; of each, half goes to whom it fell to, a friend perhaps"
 
 
 class Adversary(ABC):
@@ -34,6 +36,8 @@ class Adversary(ABC):
     cost: ClassVar[Cost]
     liars: ClassVar[tuple[str, ...]] = ("solver",)
     """Who is dishonest; everybody else keeps to the rules."""
+    losses: ClassVar[Mapping[str, int]] = {}
+    """What liars lose, in millionths of a credit, where it is not the cost of each."""
 
     @abstractmethod
     def attack(self, arena: Arena) -> None:
@@ -42,7 +46,8 @@ class Adversary(ABC):
     def expected(self, arena: Arena, liar: str) -> int:
         """What the attack costs a liar, in millionths of a credit."""
         bond = arena.bond(liar)
-        return {Cost.NOTHING: 0, Cost.FEE: 0, Cost.BOND: bond, Cost.PART: bond // 8}[self.cost]
+        costs = {Cost.BOND: bond, Cost.PART: bond // 8}
+        return self.losses.get(liar, costs.get(self.cost, 0))
 
 
 LISTED: dict[str, type[Adversary]] = {}

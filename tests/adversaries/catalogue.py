@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.adversaries import claims, lies, moves, parties
+from tests.adversaries import claims, crowds, lies, moves, parties
 from tests.adversaries.adversary import LISTED, Adversary
 
-MODULES = (lies, claims, moves, parties)
+MODULES = (lies, claims, moves, parties, crowds)
 """Each with a group of adversaries."""
 
 CATALOGUE: dict[str, type[Adversary]] = {
