@@ -39,7 +39,15 @@ def after_pause(job: Job, pause: Pause) -> Job:
     contest = job.contest
     if contest is not None:
         contest = replace(contest, entry_until=Millis(contest.entry_until + pause.length_ms))
+    ask = job.ask
+    if ask is not None:
+        began, ends = (Millis(time + pause.length_ms) for time in (ask.at, ask.deadline))
+        ask = replace(ask, at=began, deadline=ends)
     # JOB-27: all clocks of a job are moved on.
     return replace(
-        job, deadline=later(job.deadline), entry_until=later(job.entry_until), contest=contest
+        job,
+        deadline=later(job.deadline),
+        entry_until=later(job.entry_until),
+        contest=contest,
+        ask=ask,
     )

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from identic.protocol.ids import Count, PartyId
+from identic.protocol.ids import Count, Millis, PartyId
 from identic.protocol.job.asks import MAX_ASKS, MAX_ASKS_OF_PARTY
 from identic.protocol.job.entries import Settled, TimeCalled, VerifiersAssigned
 from identic.protocol.job.messages import Ask, CannotTell, Served
+from identic.protocol.job.pauses import Pause, after_pause
 from identic.protocol.job.state import Awaiting, Phase
 from tests.protocol.job.world import (
     ANNA,
@@ -162,6 +163,20 @@ def test_job_31__a_state_withheld_over_a_contest_is_called_for_after_it() -> Non
     assert world.due() is TimeCalled
     world.expire_clock()
     assert world.money(SOLVER) == FUNDS - PRICES.solver_bond // 8 + PRICES.challenger_bond // 2
+
+
+def test_job_27__job_31__a_pause_of_the_coordinator_is_nobodys_time() -> None:
+    world = ask(judged()).wait(1_000)
+    before = world.job
+    assert before.ask is not None
+    assert before.deadline is not None
+    pause = Pause(Millis(world.now), Millis(world.now + 70_000))
+    world.job = after_pause(before, pause)
+    world.now += 70_000
+    assert world.job.due_at == before.ask.deadline + 70_000
+    serve(world.wait(500))
+    # What the solver took is what it took while the coordinator was there.
+    assert world.job.deadline == before.deadline + 70_000 + 1_500
 
 
 # ---- verifiers that cannot tell -------------------------------------------------------------
