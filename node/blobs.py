@@ -12,6 +12,7 @@ Spec: docs/spec/network.md (NET-7..NET-9).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -21,7 +22,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from identic.node.storage.disk import disk_error
+from identic.node.storage.disk import disk_error, free_bytes
 from identic.protocol.errors import Code, LocalError, ProtocolError
 from identic.protocol.ids import Digest, PartyId
 
@@ -79,11 +80,26 @@ class Blobs:
         try:
             self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._drop_old_uploads()
-            self._stored = sum(
-                path.stat().st_size for path in folder.glob("??/*") if path.is_file()
-            )
+            self._stored = 0
+            self._counted()
         except OSError as error:
             raise disk_error(folder, error) from error
+
+    def _counted(self) -> int:
+        """Bytes of all blobs, counted anew."""
+        sizes = []
+        for path in self.folder.glob("??/*"):
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(path.stat().st_size)
+        self._stored = sum(sizes)
+        return self._stored
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes that can still be stored, by the quota and by the disk; counted anew."""
+        with self._lock:
+            left = self.quota_bytes - self._counted() - sum(self._reserved.values())
+        return max(0, min(left, free_bytes(self.folder)))
 
     @property
     def used_bytes(self) -> int:
@@ -154,12 +170,16 @@ class Blobs:
                     got=f"offset {offset}",
                     want=f"at most {min(received, size)}",
                 )
-            others = self._stored + sum(n for p, n in self._reserved.items() if p != part)
+            reserved = sum(n for p, n in self._reserved.items() if p != part)
+            others = self._stored + reserved
+            if others + size > self.quota_bytes:
+                # Another process on the same folder may have removed something.
+                others = self._counted() + reserved
             if others + size > self.quota_bytes:
                 raise LocalError(
                     f"the blob store is full: {others} of {self.quota_bytes} bytes are used, "
                     f"{size} more are asked for",
-                    remedy="raise limits.disk_bytes in the configuration or remove old jobs",
+                    remedy="raise limits.disk_bytes, or lower limits.states_bytes",
                 )
             upload = Upload(self, part, digest, size, offset)
             self._uploads[part] = upload

@@ -90,6 +90,8 @@ class LimitsSection(Section):
 
     memory_bytes: ByteSize = ByteSize(8 << 30)
     disk_bytes: ByteSize = ByteSize(50 << 30)
+    states_bytes: ByteSize = ByteSize(20 << 30)
+    """Most bytes of stored states of one run; those between others are let go."""
 
 
 class NetworkSection(Section):
@@ -107,6 +109,8 @@ class CoordinatorSection(Section):
     """Credits that a party is given once, when it is first seen."""
     shortest_clock_s: int = Field(default=10, ge=0)
     """Jobs with a shorter clock for a dispute's move are refused, in seconds; 0 takes all."""
+    keep_states_h: int = Field(default=0, ge=0)
+    """Hours that data and states of a job are kept after its end; 0 keeps them for ever."""
 
 
 class StakeSection(Section):
@@ -344,6 +348,8 @@ level = "info"
 # A job that needs more is refused.
 memory_bytes = "8GiB"
 disk_bytes = "50GiB"
+# Stored states of one run; fewer make an answer in a dispute take longer.
+states_bytes = "20GiB"
 """
 
 _NETWORK: Final = """
@@ -360,6 +366,8 @@ _ROLE: Final = {
 grant = "1000"
 # Jobs whose clocks leave less time for a move, in seconds, are refused; 0 takes all.
 shortest_clock_s = 10
+# Hours that data and states of a job stay after its end; model and receipt always do. 0: all stay.
+keep_states_h = 0
 """,
     "solver": """
 [solver]

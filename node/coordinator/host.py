@@ -24,9 +24,11 @@ from identic.node.coordinator.inspection import Inspector
 from identic.node.coordinator.log import Log
 from identic.node.coordinator.policy import Policy
 from identic.node.coordinator.programs import Programs
+from identic.node.coordinator.retention import forgettable
 from identic.node.storage.base import Storage
 from identic.proofs.envelope import check_seal
 from identic.proofs.signatures import SigningKey
+from identic.protocol.encoding import decode
 from identic.protocol.errors import IdenticError, LocalError, ProtocolError
 from identic.protocol.ids import Count, Credits, Digest, JobId, Millis, PartyId
 from identic.protocol.job.disputes import opening
@@ -44,6 +46,7 @@ from identic.protocol.job.entries import (
     entry_hash,
 )
 from identic.protocol.job.messages import SignedMessage, SubmitJob, message_digest
+from identic.protocol.job.state import Job
 from identic.protocol.program.validate import Limits
 
 Clock = Callable[[], int]
@@ -86,6 +89,7 @@ class Host:
         """
         limits = limits or Limits()
         self._clock = clock
+        self._blobs = blobs
         self._grant = grant
         self._programs = Programs(blobs, limits)
         self._inspector = Inspector(blobs, self._programs, limits, policy or Policy())
@@ -218,6 +222,24 @@ class Host:
             receipt = self._documents.receipt(self.board, job, Millis(self._now()))
             return Settled(job.id, job.attempt, receipt)
         return TimeCalled(Digest(job.id))
+
+    # ---- the store --------------------------------------------------------------------------
+
+    def forget(self, keep_ms: int) -> int:
+        """Remove data and states of jobs that ended longer ago than ``keep_ms``; how many blobs.
+
+        Raises:
+            LocalError: the disk does not do its part.
+        """
+        gone = forgettable(self.board, self._said_last, self._now() - keep_ms)
+        present = [blob for blob in gone if self._blobs.path(blob).exists()]
+        for blob in present:
+            self._blobs.remove(blob)
+        return len(present)
+
+    def _said_last(self, job: Job) -> int:
+        (entry,) = self.log.read(self.board.indexes[job.id][-1], 1)
+        return int(decode(LogEntry, entry).at)
 
     # ---- the log ----------------------------------------------------------------------------
 

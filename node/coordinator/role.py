@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from typing import Final
 
 from identic.node.config import CoordinatorSection
 from identic.node.coordinator.host import Host
@@ -13,6 +14,9 @@ from identic.node.coordinator.screens import counts
 from identic.node.coordinator.service import Coordinator
 from identic.node.logging import get_logger
 from identic.node.role import Context
+from identic.protocol.errors import LocalError
+
+HOUR_MS: Final = 3_600_000
 
 
 def now_ms() -> int:
@@ -58,7 +62,26 @@ class CoordinatorRole:
         """Keep the clocks until cancelled."""
         if self._coordinator is None:
             raise RuntimeError("the coordinator was not started")
-        await self._coordinator.run()
+        forgetting = asyncio.create_task(self._forget(self._coordinator))
+        try:
+            await self._coordinator.run()
+        finally:
+            forgetting.cancel()
+            await asyncio.wait({forgetting})
+
+    async def _forget(self, coordinator: Coordinator) -> None:
+        """Remove data and states of old jobs, at the start and each hour."""
+        section = self._context.config.coordinator or CoordinatorSection()
+        while section.keep_states_h:
+            try:
+                count = await coordinator.forget(section.keep_states_h * HOUR_MS)
+            except LocalError as error:
+                self._log.warning(
+                    "cannot let old jobs go", problem=error.problem, remedy=error.remedy
+                )
+            else:
+                self._log.info("data and states of old jobs let go", blobs=count)
+            await asyncio.sleep(HOUR_MS / 1000)
 
     async def stop(self) -> None:
         """Answer no more calls."""

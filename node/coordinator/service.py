@@ -150,6 +150,12 @@ class Coordinator:
         """Append what is owed by now; return how many entries that were."""
         return await self._in_order(self._host.settle_duties)
 
+    async def forget(self, keep_ms: int) -> int:
+        """Remove data and states of jobs that ended longer ago; return how many blobs."""
+        # A posting whose blobs were checked is on the board before anything is removed.
+        async with self._postings:
+            return await self._in_order(lambda: self._host.forget(keep_ms))
+
     async def run(self) -> None:
         """Call time whenever a clock has run down, until cancelled."""
         while True:

@@ -15,14 +15,18 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from identic.node.coordinator.cases import Case
 from identic.node.coordinator.programs import Programs
 from identic.node.logging import get_logger
 from identic.node.mirror import Mirror
 from identic.node.participant.cases import program_of
 from identic.node.participant.heads import Heads
+from identic.node.participant.keeping import Keeping, nearer
+from identic.node.participant.runs import with_state
 from identic.node.role import Context
 from identic.node.rpc.client import Unreachable, pause_s
 from identic.node.views import Progress
+from identic.node.worker.frames import OwnRun
 from identic.proofs.signatures import sign
 from identic.protocol.encoding import encode
 from identic.protocol.errors import Code, IdenticError, LocalError, ProtocolError
@@ -88,6 +92,13 @@ class Participant:
         self.mirror = Mirror(self.network, self._programs.plan)
         self.log = get_logger(self.name)
         self._heads = Heads(context.storage, self.network)
+        self.keeping = Keeping(
+            context.storage,
+            context.blobs,
+            int(context.config.limits.states_bytes),
+            shared=context.config.coordinator is not None,
+        )
+        self._over = -1
         self._grown = asyncio.Condition()
         self._tasks: dict[Hashable, tuple[asyncio.Task[None], Alive]] = {}
         self._done: set[Hashable] = set()
@@ -180,6 +191,14 @@ class Participant:
             if not alive() and not task.cancelling():
                 task.cancel()
         self.react()
+        over = sum(job.attempt - 1 + job.phase.over for job in self.mirror.board.jobs.values())
+        if over != self._over:
+            # Once at the start, and whenever a job or an attempt has ended.
+            self._over = over
+            self.begin(("let go", over), self._let_go)
+
+    async def _let_go(self) -> None:
+        await asyncio.to_thread(self.keeping.let_go, self.mirror.board)
 
     # ---- tasks ------------------------------------------------------------------------------
 
@@ -401,6 +420,24 @@ class Participant:
         parts = job.artifacts
         for blob in (parts.program, parts.state, *parts.data):
             await self.fetch(blob)
+
+    async def brought_near(self, job: Job, run: OwnRun, case: Case) -> OwnRun:
+        """The run with the stored state nearest to what is disputed; fetched, if it is not here.
+
+        The solver's checkpoints are with the coordinator. One whose root is one's own serves like
+        a state that one stored oneself; it is checked against that root before it is used.
+        """
+        disputed = case.opened.defender_head.marks - 1
+        state = nearer(self.mirror.board.jobs[job.id], run, disputed)
+        if state is None:
+            return run
+        try:
+            await self.fetch(state.blob)
+        except ProtocolError as error:
+            # EXE-12: without it execution starts from an earlier state.
+            self.log.warning("a state is not there", mark=int(state.mark), problem=str(error))
+            return run
+        return with_state(run, state)
 
     async def upload(self, blob: Digest) -> None:
         """Put a blob of the local store into the coordinator's."""

@@ -117,7 +117,7 @@ class Desk:
             await self._worker.__aenter__()
         # The run is read again only when it must have grown, so that what is cached stays of use.
         if self._own is None or len(self._own.roots) < case.opened.defender_head.marks:
-            self._own = self._load(self._job)
+            self._own = await self._party.brought_near(self._job, self._load(self._job), case)
         return await self._worker.ask(Answer(record_of(case), side, self._own))
 
     def _answered(self, request: asyncio.Task[Reply]) -> None:

@@ -56,6 +56,11 @@ class RunStore:
         )
         return replace(run, stored=kept) if kept else start
 
+    def begin(self, job: Job) -> None:
+        """Note that something of a job is about to be stored here, unless it is known."""
+        if self._storage.get(SPACE, self._name(job.id, job.attempt)) is None:
+            self.save(job, self.load(job))
+
     def save(self, job: Job, run: OwnRun) -> None:
         """Remember a run."""
         self._storage.put(SPACE, self._name(job.id, job.attempt), encode(run))

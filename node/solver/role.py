@@ -160,6 +160,7 @@ class Solver(Participant):
     async def _train(self, job: Job) -> None:
         """Train to the last mark, from the last stored state that is of use."""
         self.log.info("training", job=job.id.name, attempt=int(job.attempt))
+        self.runs.begin(job)
         await self.fetch_job(job)
         # Since an earlier try the log may have grown.
         now = self.current(job)
@@ -168,6 +169,7 @@ class Solver(Participant):
         roots = tuple(record.state_root for record in now.marks)
         effort = Effort(self, now, cut(self.runs.load(now), roots, _missing(now, self.runs)))
         await effort.take_up()
+        await effort.make_room()
         request = Train(effort.run, Count(now.terms.last_mark), keep=True)
         async with Worker(assignment(self.context, now, self.forced)) as worker:
             async for reply in worker.train(request):
@@ -238,6 +240,15 @@ class Effort:
         self.run = with_state(self.run, reply.state)
         self._solver.runs.save(self._job, self.run)
         await self._checkpoint(reply.state)
+        await self.make_room()
+
+    async def make_room(self) -> None:
+        """Let go of states that the coordinator has, as far as the disk needs it."""
+        job = self._solver.current(self._job)
+        told = {int(s.mark) for s in job.stored} if job is not None else set[int]()
+        keeping = self._solver.keeping
+        self.run = await asyncio.to_thread(keeping.thinned, self._job, self.run, told)
+        self._solver.runs.save(self._job, self.run)
 
     async def _checkpoint(self, state: StoredState) -> None:
         """Bring a state to the coordinator, once, if it is one of those that it must have."""

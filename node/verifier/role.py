@@ -94,9 +94,11 @@ class Verifier(Participant):
         if seat is None or seat.late or seat.verdict is not None:
             # Its word is given, or would not be heard any more.
             return
+        self.runs.begin(job)
         check = Check(self, job, self.runs.load(job))
         try:
             await fetch_reference(self, job)
+            await check.make_room()
             async with Worker(assignment(self.context, job)) as worker:
                 if await check.execute(worker):
                     await check.judge(worker)
@@ -141,11 +143,19 @@ class Check:
                 self._report(int(reply.mark.step), float_of(reply.mark.loss))
             elif isinstance(reply, StateStored):
                 self.run = with_state(self.run, reply.state)
-            if isinstance(reply, StateStored | Trained):
+                await self.make_room()
+            elif isinstance(reply, Trained):
                 self._verifier.runs.save(self._job, self.run)
             if await self.challenged():
                 return False
         return True
+
+    async def make_room(self) -> None:
+        """Let go of states between others, as far as the disk needs it."""
+        free = {int(s.mark) for s in self.run.stored}
+        keeping = self._verifier.keeping
+        self.run = await asyncio.to_thread(keeping.thinned, self._job, self.run, free)
+        self._verifier.runs.save(self._job, self.run)
 
     def difference(self) -> int | None:
         """First mark on which this run and the solver's differ, as far as both have come."""

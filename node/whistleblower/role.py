@@ -73,6 +73,7 @@ class Whistleblower(Participant):
             where = self.context.config.where("whistleblower.stake")
             self.log.warning("not audited: the bond is too high", job=job.id.name, limit=where)
             return
+        self.runs.begin(job)
         intervals = self._chosen(job)
         try:
             await fetch_reference(self, job)

@@ -22,6 +22,7 @@ from identic.protocol.errors import ProtocolError
 from identic.protocol.hashing import sha256
 from identic.protocol.ids import Count, Millis
 from identic.protocol.job.entries import LogEntry, Resumed, Verdicts
+from identic.protocol.job.messages import Ask, Served
 from identic.protocol.job.state import Phase
 from tests.node.coordinator.village import GRANT, KEYS, Run, Village
 
@@ -249,3 +250,26 @@ def test_job_27__the_time_for_claims_to_enter_moves_on(
     assert village.job.entry_until == contest.entry_until + AWAY
     village.play({"solver": honest, "watcher": false})
     assert village.job.deadline == contest.entry_until + AWAY
+
+
+def test_job_27__the_clock_of_a_state_that_is_asked_for_moves_on(
+    village: Village, honest: Run
+) -> None:
+    village.judged(honest)
+    (stored,) = village.job.stored[:1]
+    village.blobs.remove(stored.blob)
+    village.say("bert", Ask(village.job.id, village.job.attempt, stored.mark))
+    ask, window = village.job.ask, village.job.deadline
+    assert ask is not None
+    assert window is not None
+    village.clock.now += AWAY
+    village.restart()
+    assert village.job.ask == replace(
+        ask, at=Millis(ask.at + AWAY), deadline=Millis(ask.deadline + AWAY)
+    )
+    assert village.job.due_at == ask.deadline + AWAY
+    # Of the window nothing is gone, though it stood still for the state and for the coordinator.
+    village.clock.now += 300
+    village.blobs.put(honest.states[int(stored.mark)])
+    village.say("solver", Served(village.job.id, village.job.attempt, stored.mark))
+    assert village.job.deadline == window + AWAY + 300
