@@ -19,7 +19,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint format types vectors generate check-generated install native clean
+.PHONY: help demo test bench lint format types exhaustive vectors generate check-generated install native clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -47,6 +47,9 @@ format: $(INSTALL)  ## Rewrite the Python code to the style that lint wants.
 
 types: $(INSTALL)  ## Check types, strictly.
 	$(BIN)/mypy
+
+exhaustive: native  ## Check all 2^32 operands of the rounded functions; goes on where it was stopped.
+	$(PY) -m tests.kernels.native.exhaustive $(EXHAUSTIVE_ARGS)
 
 vectors: native  ## Write the golden vectors, and their digest beside the number of the kernel set.
 	$(PY) -m tests.vectors.generate

@@ -1,14 +1,16 @@
 /*
  * Every binary32 operand through every rounded function of every path.                 rules: NUM-7, NUM-8
  *
- *   exhaustive [function [step]]
+ *   exhaustive FUNCTION FIRST COUNT
  *
- * A result is compared with the binary64 library function where that settles it (it lies further from
- * the middle of two binary32 numbers than 2^-49 of itself), and with a 113-bit evaluation elsewhere.
- * step > 1 takes every step-th block of 4,096 operands, and always those around zero. Exit status 1
- * when a result differs; the first operands that do are printed.
+ * checks COUNT blocks of 4,096 operands from block FIRST on. A result is compared with the binary64
+ * library function where that settles it (it lies further from the middle of two binary32 numbers than
+ * 2^-49 of itself), and with a 113-bit evaluation elsewhere. Prints the first operands whose result is
+ * wrong, then a line "operands HARD WRONG..." with the operands settled in 113 bits and the wrong results
+ * of each path in turn. `exhaustive paths` prints the names of the paths. Exit status 1 when a result is
+ * wrong, 2 when the words make no sense.
  *
- * Build and run: python -m tests.kernels.native.exhaustive
+ * Built and run piece by piece by exhaustive.py.
  */
 #include <quadmath.h>
 
@@ -26,7 +28,7 @@
 
 namespace {
 
-constexpr int64_t BLOCK = 4096;
+constexpr uint64_t BLOCK = 4096;
 
 struct Function {
   identic::Unary op;
@@ -61,50 +63,53 @@ float expected(const Function& function, float x, int64_t* hard) {
   return static_cast<float>(function.exact(static_cast<__float128>(x)));
 }
 
-/* Wrong results of one function on all paths; blocks are shared between threads. */
-int64_t check(const Function& function, uint64_t step) {
+/* Wrong results of one function on some blocks, one number a path. */
+std::vector<int64_t> check(const Function& function, uint64_t begin, uint64_t end) {
   const std::vector<std::string> paths = identic::available_paths();
-  int64_t wrong = 0, hard = 0, operands = 0;
+  std::vector<int64_t> wrong(paths.size());
+  int64_t hard = 0;
   std::vector<float> x(BLOCK), want(BLOCK), got(BLOCK);
-  for (uint64_t block = 0; block < (1ull << 32) / BLOCK; ++block) {
-    const uint32_t first = static_cast<uint32_t>(block * BLOCK);
-    if (block % step != 0 && (first & 0x7fffffffu) >= BLOCK) continue;
-    for (int64_t i = 0; i < BLOCK; ++i) {
-      x[static_cast<size_t>(i)] = idn_float(first + static_cast<uint32_t>(i));
-      want[static_cast<size_t>(i)] = expected(function, x[static_cast<size_t>(i)], &hard);
+  for (uint64_t block = begin; block < end; ++block) {
+    for (size_t i = 0; i < BLOCK; ++i) {
+      x[i] = idn_float(static_cast<uint32_t>(block * BLOCK + i));
+      want[i] = expected(function, x[i], &hard);
     }
-    operands += BLOCK;
-    for (const std::string& path : paths) {
-      identic::set_path(path);
+    for (size_t p = 0; p < paths.size(); ++p) {
+      identic::set_path(paths[p]);
       identic::unary(function.op, got.data(), x.data(), BLOCK);
       if (memcmp(got.data(), want.data(), sizeof(float) * BLOCK) == 0) continue;
       for (size_t i = 0; i < BLOCK; ++i) {
         if (idn_bits(got[i]) == idn_bits(want[i])) continue;
-        if (++wrong <= 20) {
+        if (++wrong[p] <= 10) {
           std::printf("%s(%08x) on %s: got %08x, want %08x\n", identic::UNARY_NAMES[function.op], idn_bits(x[i]),
-                      path.c_str(), idn_bits(got[i]), idn_bits(want[i]));
+                      paths[p].c_str(), idn_bits(got[i]), idn_bits(want[i]));
         }
       }
     }
   }
-  std::printf("%s: %lld operands, %lld of them settled in 113 bits, %lld wrong results on %zu paths\n",
-              identic::UNARY_NAMES[function.op], static_cast<long long>(operands), static_cast<long long>(hard),
-              static_cast<long long>(wrong), paths.size());
-  std::fflush(stdout);
+  std::printf("%llu %lld", static_cast<unsigned long long>((end - begin) * BLOCK), static_cast<long long>(hard));
+  for (int64_t count : wrong) std::printf(" %lld", static_cast<long long>(count));
+  std::printf("\n");
   return wrong;
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  const std::string only = count > 1 ? words[1] : "all";
-  const uint64_t step = count > 2 ? std::strtoull(words[2], nullptr, 10) : 1;
-  identic::set_threads(1);
-  int64_t wrong = 0, checked = 0;
-  for (const Function& function : FUNCTIONS) {
-    if (only != "all" && only != identic::UNARY_NAMES[function.op]) continue;
-    ++checked;
-    wrong += check(function, step ? step : 1);
+  if (count == 2 && std::string(words[1]) == "paths") {
+    for (const std::string& path : identic::available_paths()) std::printf("%s\n", path.c_str());
+    return 0;
   }
-  return wrong || !checked ? 1 : 0;
+  if (count != 4) return 2;
+  const uint64_t first = std::strtoull(words[2], nullptr, 10), blocks = std::strtoull(words[3], nullptr, 10);
+  if (first + blocks > (1ull << 32) / BLOCK) return 2;
+  identic::set_threads(1);
+  for (const Function& function : FUNCTIONS) {
+    if (std::string(words[1]) != identic::UNARY_NAMES[function.op]) continue;
+    for (int64_t wrong : check(function, first, first + blocks)) {
+      if (wrong) return 1;
+    }
+    return 0;
+  }
+  return 2;
 }
