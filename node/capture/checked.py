@@ -39,7 +39,7 @@ class _Step(nn.Module):
             loss = self._loss(self.model, *self._data.arrange(batch))
         _check_loss(loss)
         follow_backward(loss)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
 
