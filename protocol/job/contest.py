@@ -81,6 +81,15 @@ class Game:
     verdict: Verdicts | None = None
     loser: Loser = Loser.NOBODY
 
+    @property
+    def players(self) -> tuple[Digest, Digest]:
+        """Stakes of both sides."""
+        return self.defender, self.challenger
+
+    def played_by(self, stakes: frozenset[Digest]) -> bool:
+        """Whether it is to be played on: it has no ruling, and both players are among these."""
+        return self.verdict is None and stakes.issuperset(self.players)
+
 
 @dataclass(frozen=True)
 class Match:
@@ -130,19 +139,18 @@ class Contest:
 
     # ---- games ------------------------------------------------------------------------------
 
-    def open(self, game: Game) -> bool:
-        """Whether a game is to be played on: it has no ruling, and both players stand."""
-        return game.verdict is None and all(self.stands(stake) for stake in _players(game))
+    @property
+    def stakes(self) -> frozenset[Digest]:
+        """Parts of the members that stand."""
+        return frozenset(m.stake for claim in self.claims for m in claim.standing)
 
     @property
     def games(self) -> Iterator[tuple[Match, Game]]:
         """Games to be played on, in order, with their matches."""
-        standing = {m.stake for claim in self.claims for m in claim.standing}
+        stakes = self.stakes
         for match in self.matches:
             if not match.over:
-                for game in match.games:
-                    if game.verdict is None and {game.defender, game.challenger} <= standing:
-                        yield match, game
+                yield from ((match, game) for game in match.games if game.played_by(stakes))
 
     def game(self, name: DisputeId) -> tuple[Match, Game] | None:
         """The game of this name, if it is to be played on."""
@@ -285,12 +293,14 @@ def _moved(
 
 def _arranged(contest: Contest) -> Contest:
     """Complete the games of matches, end those that are played out, and pair the idle teams."""
+    stakes = contest.stakes
     for number, match in enumerate(contest.matches):
         if not match.over:
             # JOB-23: whoever joins a team plays those whom its team plays.
-            grown = replace(match, games=(*match.games, *_missing(contest, match)))
-            contest = _with_match(contest, number, grown)
-            if not any(contest.open(game) for game in grown.games):
+            games = (*match.games, *_missing(contest, match))
+            if len(games) > len(match.games):
+                contest = _with_match(contest, number, replace(match, games=games))
+            if not any(game.played_by(stakes) for game in games):
                 contest = _over(contest, number)
     busy = {i for m in contest.matches if not m.over for i in (m.defender, m.challenger)}
     idle = [i for i, claim in enumerate(contest.claims) if claim.standing and i not in busy]
@@ -327,14 +337,10 @@ def _over(contest: Contest, number: int) -> Contest:
     for game in match.games:
         if game.verdict is Verdicts.CANNOT_TELL:
             # JOB-18: where nobody could tell, challengers leave, and a voucher stands.
-            leaving = (game.challenger,) if match.defender == RUN else _players(game)
+            leaving = (game.challenger,) if match.defender == RUN else game.players
             for stake in filter(contest.stands, leaving):
                 contest = _moved(contest, stake, Standing.LEFT)
     return _with_match(contest, number, replace(match, over=True))
-
-
-def _players(game: Game) -> tuple[Digest, Digest]:
-    return game.defender, game.challenger
 
 
 def _with_match(contest: Contest, number: int, match: Match) -> Contest:

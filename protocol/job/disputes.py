@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from identic.protocol.commitments import run_leaf
+from identic.protocol.dispute.setup import MAX_LOAD
 from identic.protocol.errors import Code, IllegalMove, ProtocolError
 from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Digest, Millis, PartyId
@@ -124,7 +125,7 @@ def opening(job: Job) -> DisputeOpened:
         ours,
         theirs,
         job.step_ms,
-        Count(contest.load(match)),
+        Count(min(contest.load(match), MAX_LOAD)),
     )
 
 
