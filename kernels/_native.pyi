@@ -90,7 +90,12 @@ def max_pool(
     out: _Array, x: _Array, planes: int, down: Sequence[int], across: Sequence[int]
 ) -> None: ...
 def max_pool_indices(
-    out: _Array, x: _Array, planes: int, down: Sequence[int], across: Sequence[int]
+    out: _Array,
+    x: _Array,
+    planes: int,
+    down: Sequence[int],
+    across: Sequence[int],
+    far: bool = False,
 ) -> None: ...
 def max_pool_dx(
     out: _Array,

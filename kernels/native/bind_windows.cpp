@@ -94,14 +94,14 @@ void max_pool_(nb::handle out_, nb::handle x_, int64_t planes, const Six& down, 
   max_pool(out.as<float>(), x.as<float>(), pool.shape);
 }
 
-void max_pool_indices_(nb::handle out_, nb::handle x_, int64_t planes, const Six& down, const Six& across) {
+void max_pool_indices_(nb::handle out_, nb::handle x_, int64_t planes, const Six& down, const Six& across, bool far) {
   const Output out(out_);
   const Input x(x_, "x");
   const Pool pool = pool_of(planes, down, across);
   out.of(TYPE_I64).sized(pool.windows);
   x.of(TYPE_F32).sized(pool.places);
   nb::gil_scoped_release release;
-  max_pool_indices(out.as<int64_t>(), x.as<float>(), pool.shape);
+  max_pool_indices(out.as<int64_t>(), x.as<float>(), pool.shape, far);
 }
 
 void max_pool_dx_(nb::handle out_, nb::handle grad_, nb::handle indices_, int64_t planes, const Six& down,
@@ -150,7 +150,8 @@ void bind_windows(nb::module_& m) {
   m.def("max_pool", max_pool_, arg("out"), arg("x"), arg("planes"), arg("down"), arg("across"),
         "Largest of each window in the order of NUM-4, -inf for none.");
   m.def("max_pool_indices", max_pool_indices_, arg("out"), arg("x"), arg("planes"), arg("down"), arg("across"),
-        "Position in the plane of the first of the largest of each window, -1 for none.");
+        arg("far") = false,
+        "Position in the plane of the first of the largest of each window, -1 for none. far: as in planes of 2^31 places.");
   m.def("max_pool_dx", max_pool_dx_, arg("out"), arg("grad"), arg("indices"), arg("planes"), arg("down"),
         arg("across"), "Gradients added, windows in order, to the places of their indices.");
   m.def("sum_pool", sum_pool_, arg("out"), arg("x"), arg("planes"), arg("down"), arg("across"),

@@ -68,6 +68,20 @@ struct ConvPath {
   PackOffsets pack_right_lines;  /* neighbouring lines are */
 };
 
+/* ---- pools -------------------------------------------------------------------------------------- */
+
+/* Most windows of a row computed at a time. */
+constexpr int64_t POOL_LENGTH = 256;
+
+/* One tap of n windows, which reads x[i * stride]. */
+struct PoolPath {
+  /* best[i] is the largest rank so far. */
+  void (*raise_maxima)(int32_t* best, const float* x, int64_t stride, int n);
+  /* The same, with the position place + steps[i] of the first of the largest. */
+  void (*find_maxima)(int32_t* best, int32_t* at, const float* x, int64_t stride, int n, int32_t place,
+                      const int32_t* steps);
+};
+
 /* ---- elementwise -------------------------------------------------------------------------------- */
 
 /* n results in a row. Strides of operands are in elements: any; results lie next to each other. */
@@ -107,6 +121,7 @@ struct Path {
   const char* name;
   MatmulPath matmul;
   ConvPath conv;
+  PoolPath pool;
   ElementwisePath elementwise;
   ReducePath reduce;
   LayoutPath layout;

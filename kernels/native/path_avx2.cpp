@@ -15,6 +15,8 @@ namespace {
 }  // namespace
 }  // namespace avx2_path
 
-const Path AVX2_PATH = {"avx2", avx2_path::MATMUL, avx2_path::CONV, avx2_path::ELEMENTWISE, avx2_path::REDUCE, avx2_path::LAYOUT};
+const Path AVX2_PATH = {
+    "avx2", avx2_path::MATMUL, avx2_path::CONV, avx2_path::POOL,
+    avx2_path::ELEMENTWISE, avx2_path::REDUCE, avx2_path::LAYOUT};
 
 }  // namespace identic

@@ -20,6 +20,8 @@ namespace {
 }  // namespace
 }  // namespace avx512_path
 
-const Path AVX512_PATH = {"avx512", avx512_path::MATMUL, avx512_path::CONV, avx512_path::ELEMENTWISE, avx512_path::REDUCE, avx512_path::LAYOUT};
+const Path AVX512_PATH = {
+    "avx512", avx512_path::MATMUL, avx512_path::CONV, avx512_path::POOL,
+    avx512_path::ELEMENTWISE, avx512_path::REDUCE, avx512_path::LAYOUT};
 
 }  // namespace identic

@@ -11,9 +11,11 @@
 #include "elementwise/cpu_rows.h"
 #include "reduce/cpu_rows.h"
 #include "layout/cpu_layout.h"
+#include "pool/cpu_rows.h"
 #include "random/cpu_philox.h"
 
 constexpr MatmulPath MATMUL = {TILE_ROWS, TILE_COLUMNS, pack_left, pack_right, multiply_block};
 constexpr ConvPath CONV = {pack_near_steps<TILE_ROWS>, pack_near_steps<TILE_COLUMNS>, pack_near_lines};
+constexpr PoolPath POOL = {raise_maxima, find_maxima};
 constexpr ReducePath REDUCE = {sum_rows, sum_chunk, add_row, maximum_rows};
 constexpr LayoutPath LAYOUT = {transpose, uniform};

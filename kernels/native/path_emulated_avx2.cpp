@@ -17,7 +17,7 @@ namespace {
 }  // namespace emulated_path
 
 const Path EMULATED_PATH = {
-    "emulated",           emulated_path::MATMUL, emulated_path::CONV, emulated_path::ELEMENTWISE,
-    emulated_path::REDUCE, emulated_path::LAYOUT};
+    "emulated", emulated_path::MATMUL, emulated_path::CONV, emulated_path::POOL,
+    emulated_path::ELEMENTWISE, emulated_path::REDUCE, emulated_path::LAYOUT};
 
 }  // namespace identic

@@ -15,6 +15,8 @@ namespace {
 }  // namespace
 }  // namespace neon_path
 
-const Path NEON_PATH = {"neon", neon_path::MATMUL, neon_path::CONV, neon_path::ELEMENTWISE, neon_path::REDUCE, neon_path::LAYOUT};
+const Path NEON_PATH = {
+    "neon", neon_path::MATMUL, neon_path::CONV, neon_path::POOL,
+    neon_path::ELEMENTWISE, neon_path::REDUCE, neon_path::LAYOUT};
 
 }  // namespace identic

@@ -13,6 +13,8 @@ namespace {
 }  // namespace
 }  // namespace scalar_path
 
-const Path SCALAR_PATH = {"scalar", scalar_path::MATMUL, scalar_path::CONV, scalar_path::ELEMENTWISE, scalar_path::REDUCE, scalar_path::LAYOUT};
+const Path SCALAR_PATH = {
+    "scalar", scalar_path::MATMUL, scalar_path::CONV, scalar_path::POOL,
+    scalar_path::ELEMENTWISE, scalar_path::REDUCE, scalar_path::LAYOUT};
 
 }  // namespace identic

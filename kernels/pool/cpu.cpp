@@ -11,22 +11,22 @@
 #include <vector>
 
 #include "common/fp32.h"
+#include "native/path.h"
 #include "native/pool.h"
 
 namespace identic {
 namespace {
 
 constexpr int64_t WORTH = 1 << 14;  /* steps worth a hand-over */
-constexpr int64_t LENGTH = 256;     /* windows of a row computed at a time */
+constexpr int64_t LENGTH = POOL_LENGTH;
 
 int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, WORTH / std::max<int64_t>(1, steps)); }
 
-/* Orders as NUM-4 does: all NaNs equal and on top, -0 just below +0. */
+/* Orders as NUM-4 does: all NaNs equal and on top, -0 just below +0. Without branches, for vectors. */
 int32_t rank(float x) {
-  const uint32_t u = idn_bits(x);
-  const uint32_t magnitude = u & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return INT32_MAX;
-  return static_cast<int32_t>(u >> 31 ? ~magnitude : u);
+  const int32_t u = static_cast<int32_t>(idn_bits(x));
+  const int32_t ordered = u ^ ((u >> 31) & INT32_MAX);
+  return (u & INT32_MAX) > 0x7f800000 ? INT32_MAX : ordered;
 }
 
 /* The number of a rank. */
@@ -111,11 +111,10 @@ struct Covered {
       : begin(std::max<int64_t>(0, axis.start(number))), end(std::min(axis.size, axis.start(number) + axis.span())) {}
 };
 
-/* position % size, quickly where there are few rows. */
-int64_t column_of(int64_t position, int64_t size, int64_t rows) {
-  if (rows > 8) return position % size;
-  while (position >= size) position -= size;
-  return position;
+/* position % size; a division of 32 bits takes a third of the time of one of 64. */
+int64_t column_of(int64_t position, int64_t size) {
+  if (position <= INT32_MAX && size <= INT32_MAX) return static_cast<uint32_t>(position) % static_cast<uint32_t>(size);
+  return position % size;
 }
 
 template <class Plane>
@@ -129,37 +128,64 @@ void make_canonical(float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = idn_canon(x[i]);
 }
 
+void read_line(float* line, const float* from, int64_t stride, int64_t n) {
+  if (stride == 1) {
+    memcpy(line, from, sizeof(float) * static_cast<size_t>(n));
+  } else {
+    for (int64_t i = 0; i < n; ++i) line[i] = from[i * stride];
+  }
+}
+
+/* Positions in planes of any size. */
+void find_far_maxima(int64_t* out, const float* x, const PoolShape& s) {
+  const Reaches reaches(s.across);
+  each_piece(s, [&](const Piece& piece) {
+    const float* from = x + piece.plane * s.plane();
+    int64_t* at = out + piece.result;
+    int32_t best[LENGTH];
+    std::fill(best, best + piece.count, NOTHING);
+    std::fill(at, at + piece.count, -1);
+    each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
+      for (int64_t w = begin; w < end; ++w, place += s.across.stride) {
+        const int32_t here = rank(from[place]);
+        if (here > best[w]) at[w] = place;
+        best[w] = std::max(here, best[w]);
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void max_pool(float* out, const float* x, const PoolShape& s) {
+  const PoolPath& path = current_path().pool;
   const Reaches reaches(s.across);
   each_piece(s, [&](const Piece& piece) {
     const float* from = x + piece.plane * s.plane();
     int32_t best[LENGTH];
     std::fill(best, best + piece.count, LOWEST);
     each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
-      const float* read = from + place;
-      for (int64_t w = begin; w < end; ++w, read += s.across.stride) best[w] = std::max(best[w], rank(*read));
+      path.raise_maxima(best + begin, from + place, s.across.stride, static_cast<int>(end - begin));
     });
     for (int64_t w = 0; w < piece.count; ++w) out[piece.result + w] = of_rank(best[w]);
   });
 }
 
-void max_pool_indices(int64_t* out, const float* x, const PoolShape& s) {
+void max_pool_indices(int64_t* out, const float* x, const PoolShape& s, bool far) {
+  if (far || s.plane() >= INT32_MAX) return find_far_maxima(out, x, s);
+  const PoolPath& path = current_path().pool;
   const Reaches reaches(s.across);
+  int32_t steps[LENGTH];
+  /* Where a tap is inside for several windows, their distance is below the size of the plane. */
+  for (int32_t w = 0; w < LENGTH; ++w) steps[w] = static_cast<int32_t>(static_cast<uint32_t>(w * s.across.stride));
   each_piece(s, [&](const Piece& piece) {
     const float* from = x + piece.plane * s.plane();
-    int32_t best[LENGTH];
-    int64_t at[LENGTH];
+    int32_t best[LENGTH], at[LENGTH];
     std::fill(best, best + piece.count, NOTHING);
     std::fill(at, at + piece.count, -1);
     each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
-      for (int64_t w = begin; w < end; ++w, place += s.across.stride) {
-        const int32_t here = rank(from[place]);
-        const bool more = here > best[w];
-        best[w] = more ? here : best[w];
-        at[w] = more ? place : at[w];
-      }
+      path.find_maxima(best + begin, at + begin, from + place, s.across.stride, static_cast<int>(end - begin),
+                       static_cast<int32_t>(place), steps);
     });
     std::copy(at, at + piece.count, out + piece.result);
   });
@@ -176,7 +202,7 @@ void max_pool_dx(float* out, const float* grad, const int64_t* indices, const Po
         const Covered columns(s.across, ow);
         const int64_t index = indices[window], first = rows.begin * s.across.size;
         if (index < first || index >= rows.end * s.across.size) continue;
-        const int64_t column = column_of(index - first, s.across.size, rows.end - rows.begin);
+        const int64_t column = column_of(index - first, s.across.size);
         if (column >= columns.begin && column < columns.end) to[index] = to[index] + grad[window];
       }
     }
@@ -191,8 +217,9 @@ void sum_pool(float* out, const float* x, const PoolShape& s) {
     float sum[LENGTH];
     std::fill(sum, sum + piece.count, 0.0f);
     each_tap(s, reaches, piece, [&](int64_t begin, int64_t end, int64_t place) {
-      const float* read = from + place;
-      for (int64_t w = begin; w < end; ++w, read += s.across.stride) sum[w] = sum[w] + *read;
+      float line[LENGTH];
+      read_line(line, from + place, s.across.stride, end - begin);
+      for (int64_t w = begin; w < end; ++w) sum[w] = sum[w] + line[w - begin];
     });
     for (int64_t w = 0; w < piece.count; ++w) out[piece.result + w] = idn_canon(sum[w]);
   });

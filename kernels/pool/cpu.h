@@ -20,8 +20,8 @@ struct PoolShape {
 /* Largest of each window, -inf for none (NUM-4). */
 void max_pool(float* out, const float* x, const PoolShape& shape);
 
-/* Position in the plane of the first of the largest of each window, -1 for none (NUM-4). */
-void max_pool_indices(int64_t* out, const float* x, const PoolShape& shape);
+/* Position in the plane of the first of the largest of each window, -1 for none (NUM-4). far: as in planes of 2^31. */
+void max_pool_indices(int64_t* out, const float* x, const PoolShape& shape, bool far = false);
 
 /* Each window's gradient added to the place its index names, if its span covers it. */
 void max_pool_dx(float* out, const float* grad, const int64_t* indices, const PoolShape& shape);
