@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from identic.protocol.dispute.clocks import Pause
 from identic.protocol.ids import Count, Millis, PartyId
 from identic.protocol.job.asks import MAX_ASKS, MAX_ASKS_OF_PARTY
 from identic.protocol.job.entries import Settled, TimeCalled, VerifiersAssigned
 from identic.protocol.job.messages import Ask, CannotTell, Served
-from identic.protocol.job.pauses import Pause, after_pause
+from identic.protocol.job.pauses import after_pause
 from identic.protocol.job.state import Awaiting, Phase
 from tests.protocol.job.world import (
     ANNA,
