@@ -16,7 +16,7 @@ from identic.protocol.ops.accumulate import contraction
 from identic.protocol.ops.base import Call, Cost, Operator
 from identic.protocol.ops.checks import need_attribute, need_dtype, need_shape
 from identic.protocol.ops.folds import Constant, Element, Fold, Operand
-from identic.protocol.ops.windows import Attributes, Axis, axes, counts, spatial_size, taps
+from identic.protocol.ops.windows import MOST, Attributes, Axis, axes, counts, spatial_size, taps
 from identic.protocol.tensors import Shape, TensorType, ravel, unravel
 
 ZERO = Constant(0)
@@ -55,7 +55,7 @@ def _need_operands(op: str, inputs: Sequence[TensorType]) -> None:
 def _need_groups(op: str, attributes: Attributes, *channels: int) -> int:
     """Attribute ``groups``, which divides the numbers of channels."""
     (groups,) = attributes["groups"]
-    holds = groups >= 1 and all(n % groups == 0 for n in channels)
+    holds = 1 <= groups < MOST and all(n % groups == 0 for n in channels)
     want = f"at least 1, a divisor of {' and '.join(str(n) for n in channels)}"
     need_attribute(op, "groups", holds, got=groups, want=want)
     return groups
