@@ -19,7 +19,11 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
+<<<<<<< Updated upstream
 .PHONY: help demo test bench lint format types exhaustive vectors generate check-generated install native clean
+=======
+.PHONY: help demo test bench bench-dispute lint format types vectors generate check-generated install native clean
+>>>>>>> Stashed changes
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -34,6 +38,9 @@ test: native  ## Run every test (PYTEST_ARGS adds to the command line).
 
 bench: native  ## Time operators and a step against torch; writes out/bench.json.
 	$(PY) -m tests.bench
+
+bench-dispute: native  ## Play disputes about lies of every kind; writes out/bench-dispute.json.
+	$(PY) -m tests.bench.disputes
 
 # ---- checks ---------------------------------------------------------------------------------
 
