@@ -19,11 +19,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-<<<<<<< Updated upstream
-.PHONY: help demo test bench lint format types exhaustive vectors generate check-generated install native clean
-=======
-.PHONY: help demo test bench bench-dispute lint format types vectors generate check-generated install native clean
->>>>>>> Stashed changes
+.PHONY: help demo test bench bench-dispute lint format types exhaustive vectors generate check-generated install native clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
