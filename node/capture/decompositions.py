@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from identic.node.capture import convolutions, layers, norms, pools, sorting, tensors
+from identic.node.capture import convolutions, interpolation, layers, norms, pools, sorting, tensors
 
 aten = torch.ops.aten
 
@@ -33,6 +33,8 @@ def _own() -> dict[Any, Callable[..., Any]]:
         aten.native_layer_norm_backward.default: layers.layer_norm_backward,
         aten._native_batch_norm_legit_functional.default: layers.batch_norm,  # noqa: SLF001
         aten._native_batch_norm_legit.no_stats: norms.batch_statistics,  # noqa: SLF001
+        aten.native_group_norm.default: norms.group_norm,
+        aten.native_group_norm_backward.default: norms.group_norm_backward,
         aten._weight_norm_interface.default: norms.weight_norm,  # noqa: SLF001
         aten._weight_norm_interface_backward.default: norms.weight_norm_backward,  # noqa: SLF001
         aten.native_batch_norm_backward.default: layers.batch_norm_backward,
@@ -144,8 +146,6 @@ _TORCHS = (
     aten.elu_backward,
     aten.softplus,
     aten.softplus_backward,
-    aten.native_group_norm,
-    aten.native_group_norm_backward,
     aten.masked_fill,
     aten.new_full,
 )
@@ -158,6 +158,6 @@ def table() -> dict[Any, Callable[..., Any]]:
         **core_aten_decompositions(),
         **get_decompositions(_TORCHS),
     }
-    merged.update({**_own(), **convolutions.table(), **pools.table()})
+    merged.update({**_own(), **convolutions.table(), **pools.table(), **interpolation.table()})
     merged.pop(aten.cat.default, None)
     return merged

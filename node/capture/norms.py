@@ -1,6 +1,8 @@
-"""Fixed sequences of norms without state: of weights, and of a batch by itself (CAP-9)."""
+"""Fixed sequences of norms without state: of weights, of groups, of a batch by itself (CAP-9)."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -38,3 +40,57 @@ def weight_norm_backward(
     others = [a for a in all_axes(v) if a != axis]
     slope = (grad * v).sum(others, keepdim=True) / norm
     return (grad - v * (slope / norm)) * (g / norm), slope
+
+
+def group_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    places: int,
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Groups of channels by their own statistics: output, mean, rstd, the last two (N, groups)."""
+    del channels, places
+    rows = x.reshape(batch, groups, -1)
+    scale = 1 / rows.shape[2]
+    mean = rows.sum(2) * scale
+    centred = rows - mean[:, :, None]
+    rstd = torch.rsqrt((centred * centred).sum(2) * scale + eps)
+    y = (centred * rstd[:, :, None]).view(x.shape)
+    shape = [1, -1, *([1] * (x.dim() - 2))]
+    if weight is not None:
+        y = y * weight.view(shape)
+    if bias is not None:
+        y = y + bias.view(shape)
+    return y, mean, rstd
+
+
+def group_norm_backward(
+    g: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    batch: int,
+    channels: int,
+    places: int,
+    groups: int,
+    mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Gradients of input, weight and bias."""
+    rows = x.reshape(batch, groups, -1)
+    normal = (rows - mean[:, :, None]) * rstd[:, :, None]
+    by_channel = (batch, channels, places)
+    slopes, levels = g.reshape(by_channel), (g.reshape(rows.shape) * normal).view(by_channel)
+    dx = None
+    if mask[0]:
+        inner = slopes if weight is None else slopes * weight[:, None]
+        inner = inner.reshape(rows.shape)
+        scale = 1 / rows.shape[2]
+        level = inner.sum(2, keepdim=True) * scale
+        slope = (inner * normal).sum(2, keepdim=True) * scale
+        dx = ((inner - level - normal * slope) * rstd[:, :, None]).view(x.shape)
+    return dx, levels.sum((0, 2)) if mask[1] else None, slopes.sum((0, 2)) if mask[2] else None

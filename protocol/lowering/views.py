@@ -16,6 +16,7 @@ from identic.protocol.lowering.rules import Context, lowers
     "squeeze",
     "alias",
     "detach",
+    "detach_",
     "clone",
     "lift_fresh",
     "lift_fresh_copy",

@@ -212,6 +212,29 @@ LOSSES: tuple[Operation, ...] = (
     lambda x: F.cosine_embedding_loss(x, x.roll(1, 0), torch.ones(8)),
 )
 
+_PICTURE = (2, 2, 4, 6)
+
+INTERPOLATIONS: tuple[Operation, ...] = (
+    lambda x: F.interpolate(x.view(_PICTURE), scale_factor=2, mode="bilinear"),
+    lambda x: F.interpolate(x.view(_PICTURE), (7, 5), mode="bilinear", align_corners=True),
+    lambda x: F.interpolate(x.view(_PICTURE), (3, 9), mode="bilinear"),
+    lambda x: F.interpolate(x.view(_PICTURE), scale_factor=(1.7, 0.6), mode="bilinear"),
+    lambda x: F.interpolate(
+        x.view(_PICTURE), scale_factor=1.7, mode="bilinear", recompute_scale_factor=True
+    ),
+    lambda x: F.interpolate(x.view(_PICTURE), (1, 1), mode="bilinear", align_corners=True),
+    lambda x: F.interpolate(x.view(_PICTURE), scale_factor=2, mode="bicubic"),
+    lambda x: F.interpolate(x.view(_PICTURE), (9, 4), mode="bicubic", align_corners=True),
+    lambda x: F.interpolate(x.view(2, 4, 12), 30, mode="linear"),
+    lambda x: F.interpolate(x.view(1, 2, 4, 4, 3), scale_factor=2, mode="trilinear"),
+)
+
+GROUPED: tuple[Operation, ...] = (
+    lambda x: F.group_norm(x.view(_PICTURE), 1),
+    lambda x: F.group_norm(x.view(2, 4, 12), 2, x[0, :4] + 2, x[1, :4]),
+    lambda x: F.group_norm(x.view(1, 4, 4, 6), 4, x[0, :4] + 2),
+)
+
 GROUPS: dict[str, tuple[Operation, ...]] = {
     "sums and order": SUMS_AND_ORDER,
     "extremes": EXTREMES,
@@ -222,4 +245,6 @@ GROUPS: dict[str, tuple[Operation, ...]] = {
     "activations": ACTIVATIONS,
     "powers": POWERS,
     "losses": LOSSES,
+    "interpolations": INTERPOLATIONS,
+    "grouped": GROUPED,
 }
