@@ -82,7 +82,7 @@ def _average(
     divisor: int | None,
 ) -> tuple[dict[str, Any], Any]:
     """Attributes of the sum, and by what it is divided: a number, or one for each window."""
-    size, sides = x.shape[-2:], each(padding, 2)
+    size, sides = list(x.shape[-2:]), each(padding, 2)
     given = _geometry(size, window, stride, padding, ceil=ceil)
     whole = given["after"] == sides if count_padding else not any(sides + given["after"])
     if divisor is not None or whole:
@@ -93,7 +93,7 @@ def _average(
         size = [n + 2 * p for n, p in zip(size, sides, strict=True)]
         counted["before"] = [0, 0]
         counted["after"] = [a - p for a, p in zip(given["after"], sides, strict=True)]
-    ones = torch.full(list(size), 1.0, dtype=x.dtype, device=x.device)
+    ones = torch.full(size, 1.0, dtype=x.dtype, device=x.device)
     return given, call("sum_pool", ones, **counted)
 
 
@@ -108,7 +108,7 @@ def avg_pool(
 ) -> Tensor:
     """The sum of each window, divided by the number of its places."""
     given, by = _average(x, window, stride, padding, ceil, count_padding, divisor)
-    return call("sum_pool", x, **given) / by
+    return torch.div(call("sum_pool", x, **given), by)
 
 
 def avg_pool_backward(

@@ -29,14 +29,15 @@ OPERATORS = {
 }
 """Numbers of operands."""
 
-_LIBRARY = torch.library.Library("identic", "FRAGMENT")
+_LIBRARY = torch.library.Library("identic", "FRAGMENT")  # type: ignore[no-untyped-call]
 
 
 def _define(name: str, operands: int) -> None:
     """Declare one operator: its operands, then its attributes in order."""
     tensors = [f"Tensor x{i}" for i in range(operands)]
     names = [f"int{'[]' if many else ''} {word}" for word, many in TABLE[name].attributes]
-    _LIBRARY.define(f"{name}({', '.join([*tensors, *names])}) -> Tensor")
+    schema = f"{name}({', '.join([*tensors, *names])}) -> Tensor"
+    _LIBRARY.define(schema)  # type: ignore[no-untyped-call]
     torch.library.register_fake(f"identic::{name}", _type_of(name, operands), lib=_LIBRARY)
 
 

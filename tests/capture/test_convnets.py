@@ -80,7 +80,7 @@ def test_cap_14__a_float32_step_is_torchs_within_rounding(
 
 def eager_steps(job: TrainingJob) -> nn.Module:
     """The model after all steps of torch's own optimizer."""
-    model = copy.deepcopy(job.model)
+    model: nn.Module = copy.deepcopy(job.model)
     o: Any = job.optimizer
     optimizer = torch.optim.SGD(model.parameters(), lr=o.lr, momentum=o.momentum)
     for step in range(job.steps):

@@ -38,10 +38,11 @@ class Shape:
         return tuple(r // self.stride + 1 for r in reach)
 
     @property
-    def axes(self) -> list[tuple[int, ...]]:
+    def axes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The numbers of the two axes, as the native module takes them."""
         rows = zip(self.size, self.window, self.counts, strict=True)
-        return [(n, k, self.stride, self.dilation, self.padding, c) for n, k, c in rows]
+        found = [(n, k, self.stride, self.dilation, self.padding, c) for n, k, c in rows]
+        return found[0], found[1]
 
     def operands(self, special: float) -> dict[str, Array]:
         """x, w and the gradient of the result."""
@@ -56,7 +57,7 @@ class Shape:
 
     def run(self, name: str, operands: dict[str, Array], *, plain: bool) -> Array:
         """One of the three operators."""
-        result, first, second = {"conv": "yxw", "conv_dx": "xyw", "conv_dw": "wyx"}[name]
+        result, first, second = tuple({"conv": "yxw", "conv_dx": "xyw", "conv_dw": "wyx"}[name])
         out = np.full_like(operands[result], np.nan)
         sizes = (self.batch, self.groups, self.channels, self.outputs)
         function = getattr(_native, name)

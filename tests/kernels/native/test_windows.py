@@ -26,12 +26,12 @@ class Shape:
     after: int
 
     @property
-    def axes(self) -> list[tuple[int, ...]]:
+    def axes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The numbers of both axes."""
         reach = self.size + self.before + self.after - self.dilation * (self.window - 1) - 1
         down = (self.rows, 3, 2, 1, 1, (self.rows + 2 - 3) // 2 + 1)
         count = reach // self.stride + 1
-        return [down, (self.size, self.window, self.stride, self.dilation, self.before, count)]
+        return down, (self.size, self.window, self.stride, self.dilation, self.before, count)
 
     @property
     def counts(self) -> tuple[int, int]:

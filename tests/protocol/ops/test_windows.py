@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -197,7 +198,9 @@ def test_op_40__numbers_of_any_size_make_short_work() -> None:
 # ---- values -------------------------------------------------------------------------------------
 
 
-def values(name: str, kinds: list[Kind], inputs: list[list[int]], **attributes: Any) -> list[int]:
+def values(
+    name: str, kinds: Sequence[Kind], inputs: list[list[int]], **attributes: Any
+) -> list[int]:
     found = case(name, [TensorType.of(*k) for k in kinds], inputs, **attributes)
     return [element(found.call, i, found.read) for i in range(found.call.output.elements)]
 
