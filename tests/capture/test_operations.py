@@ -131,3 +131,21 @@ def test_cap_9__operations_and_their_gradients_are_torchs(
         # Torch itself has some constants in binary32, in its functions of binary64 too.
         assert close(one, truth, 1e-7), place
         assert close(other, truth, 1e-4), place
+
+
+def test_cap_23__interpolation_is_a_sum_of_weighted_places_axis_by_axis(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def smaller(x: Tensor) -> Tensor:
+        return torch.nn.functional.interpolate(x.view(1, 1, 8, 12), (3, 5), mode="bilinear")
+
+    x = numbers()
+    made, *_ = lowered([smaller], monkeypatch).run(x, real=None)
+    want = x.numpy().reshape(1, 1, 8, 12)
+    for axis, before, after in ((3, 12, 5), (2, 8, 3)):
+        sources = [(i + 0.5) * before / after - 0.5 for i in range(after)]
+        shape = [after if a == axis else 1 for a in range(4)]
+        share = np.array([s - int(s) for s in sources]).reshape(shape)
+        low, high = (want.take([int(s) + n for s in sources], axis) for n in (0, 1))
+        want = low * (1 - share).astype(np.float32) + high * share.astype(np.float32)
+    assert made.numpy().tobytes() == want.tobytes()
