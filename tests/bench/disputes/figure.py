@@ -118,14 +118,14 @@ DASHES = ("none", "7 4", "2 3")
 PANEL_W, PANEL_H, LEFT, TOP, GAP_X, GAP_Y = 330, 170, 46, 34, 70, 76
 
 
-def svg(drawn: Sequence[Panel]) -> str:
+def svg(drawn: Sequence[Panel], title: str = "Rounds and bytes of a dispute") -> str:
     """The figure, two diagrams a row."""
     width = 2 * (PANEL_W + GAP_X) + LEFT - 20
     height = TOP + -(-len(drawn) // 2) * (PANEL_H + GAP_Y)
     font = 'font-family="system-ui, sans-serif" font-size="11" fill="#374151"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {font}>',
-        "<title>Rounds and bytes of a dispute</title>",
+        f"<title>{title}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
     for number, panel in enumerate(drawn):
