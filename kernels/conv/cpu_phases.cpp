@@ -26,7 +26,7 @@ namespace identic {
 namespace {
 
 constexpr int64_t PIECE = 1 << 15;
-constexpr int64_t MOST_PHASES = 64;   /* of both axes together */
+constexpr int64_t MOST_PHASES = 1024; /* of both axes together */
 constexpr int64_t ONE_IN = 1024;      /* of the results may be computed again one by one */
 constexpr uint32_t MINUS_ZERO = 0x80000000u;
 

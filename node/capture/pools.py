@@ -129,9 +129,14 @@ def avg_pool_backward(
 # ---- windows that divide the axes --------------------------------------------------------------
 
 
+def _alike(size: Sequence[int], parts: Sequence[int]) -> bool:
+    """Whether so many parts of the axes are all alike."""
+    return all(p > 0 and n % p == 0 for n, p in zip(size, parts, strict=True))
+
+
 def _equal(size: Sequence[int], parts: Sequence[int]) -> dict[str, Any]:
     """Attributes of a pool of so many windows, all alike."""
-    if any(p < 1 or n % p for n, p in zip(size, parts, strict=True)):
+    if not _alike(size, parts):
         raise NotImplementedError(
             f"{list(size)} places in {list(parts)} parts that are not all alike"
         )
@@ -139,14 +144,39 @@ def _equal(size: Sequence[int], parts: Sequence[int]) -> dict[str, Any]:
     return _geometry(size, window, window, (0,), ceil=False)
 
 
+def _parts(size: Sequence[int], parts: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """For both axes which places each part has, as ones, and the number of places of each part."""
+    found = []
+    for n, count in zip(size, parts, strict=True):
+        bounds = [(i * n // count, -(-(i + 1) * n // count)) for i in range(count)]
+        found.append([[float(first <= at < stop) for at in range(n)] for first, stop in bounds])
+    down, across = found
+    places = [[sum(rows) * sum(columns) for columns in across] for rows in down]
+    return torch.tensor(down), torch.tensor(across), torch.tensor(places)
+
+
+def _each_axis(x: Tensor, down: Tensor, across: Tensor) -> Tensor:
+    """Products along the last axis, then along the one before."""
+    rows = x.reshape(-1, x.shape[-1]).mm(across)
+    turned = rows.view([*x.shape[:-1], across.shape[1]]).transpose(-1, -2)
+    columns = turned.reshape(-1, x.shape[-2]).mm(down)
+    return columns.view([*turned.shape[:-1], down.shape[1]]).transpose(-1, -2).contiguous()
+
+
 def adaptive_avg_pool(x: Tensor, parts: Sequence[int]) -> Tensor:
-    """Means of equal parts."""
+    """Sums of parts, which may overlap where they are not alike, divided by their places."""
+    if not _alike(x.shape[-2:], parts):
+        down, across, places = _parts(x.shape[-2:], parts)
+        return _each_axis(x, down.t(), across.t()) / places
     given = _equal(x.shape[-2:], parts)
     return call("sum_pool", x, **given) / float(math.prod(given["window"]))
 
 
 def adaptive_avg_pool_backward(g: Tensor, x: Tensor) -> Tensor:
     """Each part's gradient, divided, at all of its places."""
+    if not _alike(x.shape[-2:], g.shape[-2:]):
+        down, across, places = _parts(x.shape[-2:], g.shape[-2:])
+        return _each_axis(g / places, down, across)
     given = _equal(x.shape[-2:], g.shape[-2:])
     by = float(math.prod(given["window"]))
     return call("sum_pool_dx", g / by, **given, size=x.shape[-2:])

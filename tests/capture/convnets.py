@@ -100,6 +100,7 @@ class Pools(nn.Module):
         y = y + F.avg_pool2d(x, 2, divisor_override=3).sum((2, 3))
         y = y + F.max_pool2d(x, 3, 4, 1, 2, ceil_mode=True).mean((2, 3))
         y = y + F.adaptive_avg_pool2d(x, (6, 3)).amax((2, 3))
+        y = y + F.adaptive_avg_pool2d(x, (7, 4)).amax((2, 3))
         y = y + F.adaptive_max_pool2d(x, (2, 5)).sum((2, 3))
         x = F.interpolate(x[:, :, :3, :4], scale_factor=(2, 3), mode="nearest")
         values, indices = F.max_pool2d(x, 2, return_indices=True)
