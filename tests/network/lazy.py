@@ -61,20 +61,21 @@ class LazyVerifier(Participant):
     async def _defend(self, job: Job, dispute: DisputeId) -> None:
         turn = -1
         while True:
-            case = await self.until(partial(self._newer, dispute, turn))
-            if case.over:
+            case, move = await self.until(partial(self._newer, job, dispute, turn))
+            if move is None:
                 return
             turn = int(case.dispute.turn)
-            move = self._solver_s(job, case)
-            if move is None:
-                continue
             body = MoveBody(Digest(dispute), case.dispute.turn, self.party, move)
             signed = SignedMove(body, sign(self.context.identity.signing_key, Domain.MOVE, body))
             await self.try_to_say(DisputeMove(dispute, signed))
 
-    def _newer(self, dispute: DisputeId, turn: int) -> Case | None:
+    def _newer(self, job: Job, dispute: DisputeId, turn: int) -> tuple[Case, Move | None] | None:
+        """The dispute with the solver's move of a new round, once there is one; or its end."""
         case = self.mirror.board.cases[dispute]
-        return case if case.over or case.dispute.turn > turn else None
+        if case.over or case.void:
+            return case, None
+        move = self._solver_s(job, case) if case.dispute.turn > turn else None
+        return None if move is None else (case, move)
 
     def _solver_s(self, job: Job, case: Case) -> Move | None:
         """What the solver said in this round of its own dispute about the same claims."""

@@ -49,7 +49,8 @@ def judged(job: JobId, count: int = 1) -> Callable[[Board], Case | None]:
     """Finds a job's dispute number ``count`` once its ruling is in the log."""
 
     def found(board: Board) -> Case | None:
-        cases = [case for case in board.cases.values() if case.job == job]
+        # What a solver that fell elsewhere still played has no ruling.
+        cases = [case for case in board.cases.values() if case.job == job and not case.void]
         whole = len(cases) >= count and cases[count - 1].transcript is not None
         return cases[count - 1] if whole else None
 
@@ -135,10 +136,10 @@ async def test_exe_10__a_dispute_whose_parties_are_all_killed_ends_alike(town: T
     board = await town.board()
     assert board.cases[case.id].moves[: len(case.moves)] == case.moves
     await town.net.up("liar", "ann", "bob")
-    after = await town.until(judged(job))
-    assert after.id == case.id
-    check_lie(after)
+    check_lie(await town.until(judged(job)))
     await town.until_job(job, lambda now: now.attempt == 2)
+    after = (await town.board()).cases[case.id]
+    assert after.void or after.transcript is not None
     assert [t.party for t in slashed(await town.board(), job)] == [town.party("liar")]
 
 
