@@ -39,7 +39,7 @@ struct Planes {
 };
 
 /* Most elements that planes may have beside tensors of so many. */
-inline int64_t most_beside(int64_t tensors) { return 8 * tensors + (1 << 20); }
+inline int64_t most_beside(int64_t tensors) { return 4 * tensors + (1 << 20); }
 
 /* Whether planes for `count` planes of a tensor have at most `most` elements. */
 bool fits(const Spread& down, const Spread& across, int64_t phases, int64_t count, int64_t most);
