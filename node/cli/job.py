@@ -21,8 +21,8 @@ from identic.node.cli.client import (
 )
 from identic.node.cli.output import Answer, Lines, columns, current
 from identic.node.cli.reading import LogReader
-from identic.node.cli.screens import progress
-from identic.node.cli.views import job_view, loss_of, verdict_of
+from identic.node.cli.screens import contest, progress
+from identic.node.cli.views import contest_view, contests_of, job_view, loss_of, verdict_of
 from identic.node.cli.watching import Watch, Watched
 from identic.node.rpc.remote import Remote
 from identic.node.views import JobDetail, JobSummary
@@ -123,11 +123,19 @@ def facts(known: Known) -> Lines:
         rows.append(["due", f"{_awaited(job)}, until {words.moment(job.due_at)}"])
     unable = [words.party("verifier", party) for party in job.recused]
     rows += [["alarm", f"{name} gave its seat back: it cannot tell"] for name in unable]
-    shown = [f"{d.name}; identic dispute show {d.name}" for d in job.disputes]
-    rows += [["dispute", text] for text in shown]
     if job.phase is Phase.SETTLED:
         rows.append(["next", f"identic job fetch {job.id.name}"])
-    return columns(rows)
+    shown = [
+        line for view in contest_views(job, known.reader) for line in ("", *contest.lines(view))
+    ]
+    if job.disputes:
+        shown += ["", f"all about one:  identic dispute show {job.disputes[-1].name}"]
+    return [*columns(rows), *shown]
+
+
+def contest_views(job: Job, reader: LogReader) -> list[contest.ContestView]:
+    """All contests of a job, oldest first."""
+    return [contest_view(one, job.terms, reader.role) for one in contests_of(job)]
 
 
 def _awaited(job: Job) -> str:
@@ -163,6 +171,7 @@ def value_of(job: Job, reader: LogReader) -> dict[str, object]:
         "verifiers": [{"party": seat.party, "verdict": verdict_of(seat)} for seat in job.verifiers],
         "cannot_tell": list(job.recused),
         "asked_for_mark": int(job.ask.mark) if job.ask else None,
+        "contests": contest_views(job, reader),
         "disputes": list(job.disputes),
         "escrow": int(job.terms.escrow),
         "model": job.finish.model if job.finish else None,

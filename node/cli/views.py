@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
 
 from identic.node.cli import words
 from identic.node.cli.reading import LogReader
 from identic.node.cli.screens import descent
+from identic.node.cli.screens.contest import ClaimView, ContestView, MatchView, MemberView
+from identic.node.cli.screens.contest import summary as contest_summary
 from identic.node.cli.screens.ledger import AccountLine, LedgerView
 from identic.node.cli.screens.progress import JobView, PartyView
 from identic.node.views import PartyProgress
 from identic.protocol.ids import PartyId
+from identic.protocol.job.contest import Claim, Contest, Match, Member, Standing
 from identic.protocol.job.messages import DisputeId
 from identic.protocol.job.state import Awaiting, Job, Seat
+from identic.protocol.job.terms import JobTerms
 from identic.protocol.program.plan import StepPlan
 from identic.protocol.settlement.ledger import (
     Balance,
@@ -69,6 +74,7 @@ def job_view(
         tokens=tokens,
         attempt=int(job.attempt),
         waits_for=waits,
+        contest=contest_summary(contest_view(job.contest, job.terms)) if job.contest else "",
     )
 
 
@@ -131,7 +137,68 @@ def tokens_of(plan: StepPlan) -> int:
     return 0
 
 
-# ---- disputes -------------------------------------------------------------------------------
+# ---- contests and disputes ------------------------------------------------------------------
+
+STANDINGS: Final = {Standing.IN: "stands", Standing.FALLEN: "fell", Standing.LEFT: "left"}
+
+
+def contests_of(job: Job) -> tuple[Contest, ...]:
+    """All contests of a job, oldest first; the present one is the last."""
+    return job.contests if job.contest is None else (*job.contests, job.contest)
+
+
+def contest_view(
+    contest: Contest, terms: JobTerms, role: Callable[[PartyId], str] = lambda _: ""
+) -> ContestView:
+    """A contest for the screen.
+
+    Args:
+        contest: of a job of ``terms``.
+        terms: of the job.
+        role: what a party was last; whistleblower where that is not known.
+    """
+
+    def name(party: PartyId) -> str:
+        return words.party(role(party) or "whistleblower", party)
+
+    played = {game.id for _, game in contest.games}
+    return ContestView(
+        attempt=int(contest.attempt),
+        entry_until=int(contest.entry_until),
+        over=contest.decided,
+        claims=tuple(
+            ClaimView(
+                _claim(index), _says(claim, terms), tuple(_member(m, name) for m in claim.members)
+            )
+            for index, claim in enumerate(contest.claims)
+        ),
+        matches=tuple(_match(match, played) for match in contest.matches),
+    )
+
+
+def _claim(index: int) -> str:
+    return f"claim {index}" if index else "the run"
+
+
+def _says(claim: Claim, terms: JobTerms) -> str:
+    if not claim.mark:
+        return "as the solver signed it"
+    return f"after step {int(terms.step_of(int(claim.mark))):,} state {claim.root.short}"
+
+
+def _member(member: Member, name: Callable[[PartyId], str]) -> MemberView:
+    fell_to = "" if member.fell_to is None else name(member.fell_to)
+    return MemberView(name(member.party), STANDINGS[member.standing], fell_to)
+
+
+def _match(match: Match, played: Collection[DisputeId]) -> MatchView:
+    winner = "nobody" if match.winner is None else _claim(match.winner)
+    return MatchView(
+        teams=(_claim(match.challenger), _claim(match.defender)),
+        disputes=tuple(game.id.name for game in match.games),
+        open=sum(game.id in played for game in match.games),
+        winner=winner if match.over else "",
+    )
 
 
 def dispute_view(

@@ -115,13 +115,12 @@ class Watch:
     def _show(self, live: LiveJob) -> None:
         live.show(self._view)
         for dispute in self._job.disputes:
-            if dispute in self._seen or dispute not in self._reader.disputes:
+            if dispute in self._seen or self._reader.board.case(dispute).transcript is None:
                 continue
             kept = self._transcripts
             path = str(kept / f"{dispute.name}.identic") if kept else ""
             view = dispute_view(self._reader, dispute, places=self._places, transcript=path)
-            ruled = self._reader.board.case(dispute).transcript is not None
-            if view is not None and ruled:
+            if view is not None:
                 self._seen.add(dispute)
                 self._told.append(view)
                 for line in ("", *descent.lines(view), ""):

@@ -43,6 +43,11 @@ class Case:
         """Whether the referee has ruled."""
         return self.dispute.ruling is not None
 
+    @property
+    def played(self) -> bool:
+        """Whether moves are still made in it."""
+        return not self.over and not self.void
+
 
 def open_case(terms: JobTerms, plan: StepPlan, opened: DisputeOpened, at: Millis) -> Case:
     """Set a dispute up.

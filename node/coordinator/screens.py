@@ -73,7 +73,7 @@ def float_of(bits: int) -> float:
 
 def dispute_summary(case: Case) -> DisputeSummary:
     """One line of the list of disputes."""
-    dispute, ruling = case.dispute, case.dispute.ruling
+    dispute, ruling = case.dispute, None if case.void else case.dispute.ruling
     sides = {1: case.opened.defender, 2: case.opened.challenger}
     loser: PartyId | None = None
     if ruling is not None and ruling.loser is not None:
@@ -83,12 +83,12 @@ def dispute_summary(case: Case) -> DisputeSummary:
         job_id=Digest(case.job),
         defender=case.opened.defender,
         challenger=case.opened.challenger,
-        phase=str(dispute.phase),
+        phase="void" if case.void else str(dispute.phase),
         level=_level(case),
         moves=len(case.moves),
         bytes_exchanged=case.bytes_exchanged,
         opened_ms=int(dispute.setup.opening.at),
-        deadline_ms=0 if case.over else int(dispute.deadline),
+        deadline_ms=int(dispute.deadline) if case.played else 0,
         verdict="" if ruling is None else VERDICT_WORDS[ruling.verdict],
         rule="" if ruling is None else ruling.rule,
         loser=loser,
@@ -120,5 +120,5 @@ def counts(board: Board) -> dict[str, str]:
         **shown,
         "parties": str(len(board.known)),
         "disputes": str(len(board.cases)),
-        "open disputes": str(sum(not case.over for case in board.cases.values())),
+        "open disputes": str(sum(case.played for case in board.cases.values())),
     }

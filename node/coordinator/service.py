@@ -262,7 +262,7 @@ class Coordinator:
         cases = [
             case
             for case in reversed(list(self._host.board.cases.values()))
-            if (job is None or case.job == job) and not (open_only and case.over)
+            if (job is None or case.job == job) and (case.played or not open_only)
         ]
         return [dispute_summary(case) for case in cases[:limit]]
 

@@ -277,14 +277,13 @@ class Participant:
             work: plays a dispute about a job.
         """
         for case in self.mirror.board.cases.values():
-            if not case.void and not case.over and part(case.opened) == self.party:
+            if case.played and part(case.opened) == self.party:
                 job = self.mirror.board.jobs[case.job]
                 alive = partial(self._undecided, case.id)
                 self.begin((name, case.id), partial(work, job, case.id), alive)
 
     def _undecided(self, dispute: DisputeId) -> bool:
-        case = self.mirror.board.cases[dispute]
-        return not case.over and not case.void
+        return self.mirror.board.cases[dispute].played
 
     def attempted(self, job: Job) -> bool:
         """Whether the attempt is still going on."""

@@ -167,7 +167,7 @@ class Player:
         try:
             while True:
                 case = await party.until(partial(_news, party, dispute, seen))
-                if case.over or case.void:
+                if not case.played:
                     return
                 side = side_of(case, party.party)
                 if side is None:
@@ -191,7 +191,7 @@ def _news(party: Participant, dispute: DisputeId, seen: int) -> Case | None:
     case = party.mirror.board.cases.get(dispute)
     if case is None:
         return None
-    return case if case.over or case.void or len(case.moves) > seen else None
+    return case if not case.played or len(case.moves) > seen else None
 
 
 async def _move(party: Participant, case: Case, chosen: ChosenMove) -> None:

@@ -100,6 +100,8 @@ class Match:
     challenger: int
     games: tuple[Game, ...]
     over: bool = False
+    winner: int | None = None
+    """Index of the claim that was left when it was over, if one was."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +342,9 @@ def _over(contest: Contest, number: int) -> Contest:
             leaving = (game.challenger,) if match.defender == RUN else game.players
             for stake in filter(contest.stands, leaving):
                 contest = _moved(contest, stake, Standing.LEFT)
-    return _with_match(contest, number, replace(match, over=True))
+    teams = (match.defender, match.challenger)
+    winner = next((index for index in teams if contest.claims[index].standing), None)
+    return _with_match(contest, number, replace(match, over=True, winner=winner))
 
 
 def _with_match(contest: Contest, number: int, match: Match) -> Contest:

@@ -68,6 +68,7 @@ class JobView:
         tokens: tokens or examples in one step; 0 shows steps a second instead.
         attempt: from 1; more when a solver failed.
         waits_for: what the job waits for, in words.
+        contest: the claims about the run, in a line; empty while there is one only.
     """
 
     name: str
@@ -80,6 +81,7 @@ class JobView:
     tokens: int = 0
     attempt: int = 1
     waits_for: str = ""
+    contest: str = ""
 
 
 def speed(view: JobView, rate: float) -> str:
@@ -142,6 +144,8 @@ def lines(view: JobView, width: int = WIDTH) -> Lines:
     if view.waits_for:
         head.append(f"  waiting for {view.waits_for}", style="dim not bold")
     out = [head, *(party_line(view, party, width) for party in view.parties)]
+    if view.contest:
+        out.append(Text("contest  ", style="bold yellow").append(view.contest, "not bold default"))
     if view.committed:
         signed = Text(f"signed to step {words.count(view.committed)}")
         if view.log_size:
@@ -168,6 +172,8 @@ def plain_line(view: JobView) -> str:
         facts.append(text)
     if view.committed:
         facts.append(f"signed to {view.committed}")
+    if view.contest:
+        facts.append(view.contest)
     return "; ".join(facts)
 
 
@@ -176,7 +182,7 @@ def _stage(view: JobView) -> tuple[object, ...]:
     work = view.steps * max(1, len(view.parties))
     tenth = TENTHS * sum(party.step for party in view.parties) // max(1, work)
     verdicts = tuple((party.name, party.verdict) for party in view.parties)
-    return view.phase, view.attempt, verdicts, tenth
+    return view.phase, view.attempt, verdicts, tenth, view.contest
 
 
 class LiveJob:

@@ -94,7 +94,7 @@ class FakeParty:
             dispute = SimpleNamespace(due=(Side.DEFENDER,), clock=clock)
             opened = SimpleNamespace(defender_head=SimpleNamespace(marks=Count(3)))
             self.cases[self.name(deadline)] = SimpleNamespace(
-                id=deadline, moves=(), over=False, void=False, dispute=dispute, opened=opened
+                id=deadline, moves=(), played=True, dispute=dispute, opened=opened
             )
 
     @staticmethod
@@ -117,7 +117,7 @@ class FakeParty:
     def end(self) -> None:
         """All disputes are over."""
         for case in self.cases.values():
-            case.void = True
+            case.played = False
         self.ended.set()
 
     def load(self, job: object) -> OwnRun:
