@@ -55,11 +55,27 @@ def on_served(job: Job, event: Event, said: Served) -> Outcome:
     if ask is None or said.mark != ask.mark:
         want = "nothing" if ask is None else f"mark {ask.mark}"
         raise ProtocolError("JOB-31", Code.MISMATCH, got=f"mark {said.mark}", want=want)
-    deadline = job.deadline
-    if deadline is not None and job.awaiting is not Awaiting.MARKS:
-        # JOB-31: clocks stood still meanwhile, for those who could not go on.
-        deadline = Millis(deadline + min(event.at, ask.deadline) - ask.at)
-    return replace(job, ask=None, deadline=deadline), ()
+    served = replace(job, ask=None)
+    if job.awaiting is Awaiting.MARKS:
+        return served, ()
+    waited = min(event.at, ask.deadline) - ask.at
+
+    def later(time: Millis | None) -> Millis | None:
+        return None if time is None else Millis(time + waited)
+
+    contest = job.contest
+    if contest is not None:
+        contest = replace(contest, entry_until=Millis(contest.entry_until + waited))
+    # JOB-31: clocks stood still meanwhile, for those who could not go on; so did the time of entry.
+    return (
+        replace(
+            served,
+            deadline=later(job.deadline),
+            entry_until=later(job.entry_until),
+            contest=contest,
+        ),
+        (),
+    )
 
 
 def blob_of(job: Job, mark: int) -> Digest:

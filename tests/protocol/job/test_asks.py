@@ -244,3 +244,25 @@ def test_job_33__a_seat_is_given_back_while_the_run_is_trained_or_disputed() -> 
     world.challenge(WATCHER, FALSE)
     cannot_tell(world, BERT)
     assert world.job.recused == (ANNA, BERT)
+
+
+def test_job_31__whoever_waited_for_a_state_may_still_enter_its_claim() -> None:
+    """A friend of the solver lets the time of entry run down while the state is withheld."""
+    world = ask(judged(FALSE), WATCHER)
+    world.challenge(SECOND, FALSE[::-1], 1).loses(SECOND, SOLVER)
+    world.wait(CLOCKS.window_ms)
+    refusal("JOB-17", lambda: world.challenge(WATCHER), world)
+    refusal("JOB-20", lambda: world.enter(Settled(JOB, Count(1), digest("r"))), world)
+    serve(world).challenge(WATCHER)
+    for name in (SOLVER, ANNA, BERT):
+        world.loses(name, WATCHER)
+    assert world.job.attempt == 2
+
+
+def test_job_31__a_state_served_in_a_contest_gives_time_to_enter_it() -> None:
+    world = ask(judged(FALSE), WATCHER).challenge(SECOND, FALSE[::-1], 1)
+    until = world.contest.entry_until
+    world.wait(CLOCKS.window_ms)
+    serve(world)
+    assert world.contest.entry_until == world.job.entry_until == until + CLOCKS.window_ms
+    world.challenge(WATCHER)
