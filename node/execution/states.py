@@ -53,7 +53,7 @@ def unpack_state(program: Program, blob: bytes) -> tuple[StateHeader, Arrays]:
             "EXE-1", Code.MALFORMED, got=f"{len(blob)} bytes", want=f"a state of {want} bytes"
         )
     header = decode(StateHeader, blob[4 : 4 + length])
-    return header, unpack_tensors(variables, blob[4 + length :])
+    return header, unpack_tensors(variables, memoryview(blob)[4 + length :])
 
 
 def pack_tensors(tensors: Sequence[Array]) -> bytes:
@@ -61,7 +61,7 @@ def pack_tensors(tensors: Sequence[Array]) -> bytes:
     return b"".join(to_bytes(t) for t in tensors)
 
 
-def unpack_tensors(variables: Sequence[Variable], blob: bytes) -> Arrays:
+def unpack_tensors(variables: Sequence[Variable], blob: bytes | memoryview) -> Arrays:
     """Read tensors of known types that lie one after the other in ``blob``.
 
     Raises:
@@ -73,11 +73,11 @@ def unpack_tensors(variables: Sequence[Variable], blob: bytes) -> Arrays:
         raise ProtocolError(
             "EXE-1", Code.MALFORMED, got=f"{len(blob)} bytes", want=f"{want} bytes of tensors"
         )
-    view, at, out = memoryview(bytearray(blob)), 0, []
+    view, at, out = memoryview(blob), 0, []
     for variable in variables:
         kind = variable.type
-        piece = view[at : at + kind.nbytes]
-        out.append(from_bytes(kind, piece))
+        # A copy for each, so that it is aligned, and that one tensor does not keep all.
+        out.append(from_bytes(kind, memoryview(bytearray(view[at : at + kind.nbytes]))))
         at += kind.nbytes
     return out
 

@@ -59,6 +59,9 @@ from identic.protocol.ids import Digest
 SLOWEST_BYTES_S: Final = 128 << 10
 """Rate below which a transfer of a blob is given up, in bytes a second."""
 
+CHECKING_S: Final = 600.0
+"""Deadline of a posting: the coordinator first reads and hashes the whole state, in seconds."""
+
 OnProgress = Callable[[int, int], None]
 """Told of a transfer: bytes done, bytes in all."""
 
@@ -81,7 +84,10 @@ class Jobs:
     async def submit(self, message: bytes) -> tuple[Digest, int]:
         """Post a job; return its id and the index of the entry."""
         answer = await self._connection.call(
-            self._stub.SubmitJob, job_pb.SubmitJobRequest(message=message), idempotent=True
+            self._stub.SubmitJob,
+            job_pb.SubmitJobRequest(message=message),
+            deadline_s=CHECKING_S,
+            idempotent=True,
         )
         return fixed(Digest, answer.job_id, "job_id"), answer.log_index
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import time
 from functools import partial
@@ -20,7 +19,7 @@ from identic.kernels.executor import Executor
 from identic.node.config import Config
 from identic.node.coordinator.cases import Case
 from identic.node.daemon import run
-from identic.node.execution.loaded import load_job
+from identic.node.execution.loaded import LoadedJob, load_job
 from identic.node.execution.rerun import Rerun
 from identic.node.execution.training import Trainer
 from identic.node.participant.base import Participant
@@ -39,8 +38,8 @@ from tests.bench.disputes.lies import Lie, Patched, lies, told
 
 ROW = "row.json"
 TOLD = "told.json"
-ROOM_BYTES = 1 << 30
-"""Memory for what is kept to answer from, beyond what a step needs."""
+MEMORY_BYTES = 8 << 30
+"""Memory that a party offers, as a node does unless it is told otherwise."""
 
 
 class Party(Participant):
@@ -107,26 +106,32 @@ class Party(Participant):
         backend = native_backend(threads, self.context.config.vector)
         loaded = load_job(job.terms, job.artifacts, self.context.blobs)
         stored = {int(kept.mark): kept.blob for kept in self._staged.stored}
-        roots = self._staged.roots
+        roots, room = self._staged.roots, self._room(loaded)
         lie = None if self._lie is None else self._chosen(loaded.plan, int(job.terms.steps))
         forced = None if lie is None else lie.forced(loaded.plan)
         trainer = Trainer(loaded, Executor(loaded.plan, backend), forced)
         if lie is None:
-            self._execution = Rerun(trainer, self.context.blobs, roots, stored, ROOM_BYTES)
+            self._execution = Rerun(trainer, self.context.blobs, roots, stored, room)
             return self._staged.marks[-1]
         if forced is None:
-            patched = Patched(trainer, self.context.blobs, roots[:-1], stored, ROOM_BYTES)
+            patched = Patched(trainer, self.context.blobs, roots[:-1], stored, room)
             claimed = patched.lie(lie.fault)
             self._execution = patched
             return claimed
         rerun = Rerun(trainer, self.context.blobs, roots[:-1], stored)
         claimed = trainer.mark(rerun.state_after(int(job.terms.steps)), job.terms.last_mark)
+        del rerun
         if claimed.state_root == roots[-1]:
             raise RuntimeError(f"the lie about {lie.name} changes nothing")
         # What was computed to lie is not at hand in the dispute: everything is executed again.
         own = (*roots[:-1], claimed.state_root)
-        self._execution = Rerun(trainer, self.context.blobs, own, stored, ROOM_BYTES)
+        self._execution = Rerun(trainer, self.context.blobs, own, stored, room)
         return claimed
+
+    def _room(self, job: LoadedJob) -> int:
+        """What a node's worker keeps to answer from: a quarter of what a step leaves."""
+        needed = int(self._staged.peak_bytes) + sum(v.type.nbytes for v in job.program.state)
+        return max(0, MEMORY_BYTES - needed) // 4
 
     def _chosen(self, plan: Any, steps: int) -> Lie:
         if self._lie is None:
@@ -138,6 +143,7 @@ class Party(Participant):
     async def _play(self, job: Job, dispute: DisputeId) -> None:
         if self._execution is None:
             await asyncio.to_thread(self._ready, job)
+        forget_peak()
         seen, moved = -1, -1
         while True:
             case = await self.until(partial(self._news, dispute, seen))
@@ -174,10 +180,20 @@ class Party(Participant):
 
     def _note(self, level: str, wall: float, cpu: float) -> None:
         self._moves.append({"level": level, "wall_s": wall, "cpu_s": cpu})
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        found = {"moves": self._moves, "peak_bytes": peak}
+        found = {"moves": self._moves, "peak_bytes": peak_bytes()}
         path = self.context.config.data_path / TOLD
         path.write_text(json.dumps(found))
+
+
+def forget_peak() -> None:
+    """Let the largest resident set of this process begin anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    """Largest resident set of this process since then."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def make(context: Context) -> Role:
