@@ -217,7 +217,7 @@ def terms_for(prepared: Prepared, submitter: PartyId, wishes: Wishes) -> JobTerm
     job, captured = prepared.job, prepared.captured
     cadence, checkpoint = _marks(job.steps, wishes)
     again = prepared.seconds * (checkpoint * cadence + 2) * RERUN_FACTOR
-    needed = rerun_ms(prepared.plan, job.steps, checkpoint * cadence) / 1000 + LEAST_RERUN_S
+    needed = rerun_ms(prepared.plan, job.steps, cadence, checkpoint) / 1000 + LEAST_RERUN_S
     once = max(needed, again)
     rerun_s = wishes.rerun_s if wishes.rerun_s is not None else once
     budget_s = wishes.budget_s if wishes.budget_s is not None else once

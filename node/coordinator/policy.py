@@ -68,7 +68,7 @@ class Policy:
 
     def _check_clocks(self, terms: JobTerms, program: Program) -> None:
         plan, clocks = unroll(program), terms.clocks
-        needed = rerun_ms(plan, terms.steps, terms.cadence * terms.checkpoint)
+        needed = rerun_ms(plan, terms.steps, terms.cadence, terms.checkpoint)
         for name, given, least in (
             ("move", clocks.move_ms, move_ms(plan)),
             ("rerun", clocks.rerun_ms, needed),
@@ -91,13 +91,14 @@ def move_ms(plan: StepPlan) -> int:
     return max(operands, default=0) // HASHED_PER_MS
 
 
-def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
+def rerun_ms(plan: StepPlan, steps: int, cadence: int, checkpoint: int) -> int:
     """Time that a slow machine needs for any answer in a dispute or to hand in a result, in ms.
 
     Args:
         plan: the unrolled program.
         steps: of the run.
-        kept: steps between two states that an honest party keeps.
+        cadence: steps between two marks.
+        checkpoint: marks between two states that an honest party keeps.
     """
     whole = cost(plan)
     step = whole.flops // OPERATIONS_PER_MS + whole.bytes // BYTES_PER_MS
@@ -105,9 +106,14 @@ def rerun_ms(plan: StepPlan, steps: int, kept: int) -> int:
     # Preparing a step takes a time that may grow with the square of its values.
     prepared = plan.values**2 // VALUES_SQUARED_PER_MS
     # The last state and the model are handed in within one silence.
-    handed_in = 2 * sum(v.type.nbytes for v in plan.program.state) // UPLOADED_PER_MS
+    state = sum(v.type.nbytes for v in plan.program.state)
+    handed_in = 2 * state // UPLOADED_PER_MS
+    # The states of an interval are hashed, and the values of the step in question.
+    values = sum(plan.type(value).nbytes for value in range(plan.values))
+    hashed = (min(steps, cadence) * state + values) // HASHED_PER_MS
     # From the state kept before it to the step in question, and that step again for its values.
-    return (min(steps, kept) + 2) * step + longest // ENTRIES_PER_MS + handed_in + prepared
+    executed = (min(steps, cadence * checkpoint) + 2) * step
+    return executed + hashed + longest // ENTRIES_PER_MS + handed_in + prepared
 
 
 def _entries(call: Call) -> int:

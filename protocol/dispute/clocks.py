@@ -22,6 +22,9 @@ from identic.protocol.program.plan import StepPlan
 SLOWER = 8
 """How much slower than the solver's run an honest re-execution may be."""
 
+LOOKED = 6
+"""Plain steps that one takes whose values are looked at one by one and hashed, about."""
+
 MOST = 4
 """Largest allowance for re-execution, in multiples of ``rerun_ms``."""
 
@@ -100,7 +103,7 @@ def allowance_ms(setup: Setup, again: int | None) -> int:
     if again is None:
         return clocks.move_ms
     # DSP-10: re-execution is priced by the solver's own speed, within limits from the terms.
-    priced = SLOWER * setup.opening.step_ms * again
+    priced = SLOWER * setup.opening.step_ms * (again + LOOKED)
     return setup.opening.load * min(max(clocks.rerun_ms, priced), MOST * clocks.rerun_ms)
 
 
