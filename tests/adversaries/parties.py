@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from identic.protocol.job.messages import CommitVerdict, RevealVerdict
+from identic.protocol.hashing import sha256
+from identic.protocol.ids import Count
+from identic.protocol.job.messages import (
+    Ask,
+    CannotTell,
+    CommitVerdict,
+    RevealVerdict,
+    Served,
+    verdict_digest,
+)
 from tests.adversaries.adversary import Adversary, Cost, listed
 from tests.adversaries.lies import wrong_element
 from tests.adversaries.moves import Meddler
@@ -109,3 +118,72 @@ class CoordinatorRestart(Meddler):
         assert (after.jobs, after.ledger) == (before.jobs, before.ledger)
         for one, other in zip(before.cases.values(), after.cases.values(), strict=True):
             assert (one.moves, one.dispute.rounds) == (other.moves, other.dispute.rounds)
+
+
+@listed
+class WithheldState(Adversary):
+    """Does not store again what was lost."""
+
+    name = "withheld state"
+    tries = (
+        "The coordinator has lost a stored state and a verifier asks for it; the solver says that "
+        "it is stored again, without storing it."
+    )
+    stopped = ("NET-8",)
+    cost = Cost.PART
+
+    def attack(self, arena: Arena) -> None:
+        """Answer with words only, until time is called."""
+        run = arena.honest
+        arena.post().accept().commit(run).finish(run)
+        job, mark = arena.job, Count(2)
+        arena.blobs.remove(sha256(run.states[mark]))
+        arena.say("bert", Ask(job.id, job.attempt, mark))
+        arena.attempt("solver", Served(job.id, job.attempt, mark))
+        arena.wait()
+
+
+@listed
+class NeedlessAsks(Adversary):
+    """Asks for states to win time."""
+
+    name = "needless asks"
+    tries = (
+        "It asks for states that are there, for one that was never to be stored, and as the "
+        "solver for its own, to stop the clocks."
+    )
+    stopped = ("JOB-30",)
+    cost = Cost.NOTHING
+    liars = ("watcher", "solver")
+
+    def attack(self, arena: Arena) -> None:
+        """Ask in the window; nothing waits."""
+        arena.judged(arena.honest)
+        job, deadline = arena.job, arena.job.deadline
+        for who, mark in (("watcher", 2), ("watcher", 4), ("watcher", 1), ("solver", 2)):
+            arena.attempt(who, Ask(job.id, job.attempt, Count(mark)))
+        assert arena.job.deadline == deadline
+
+
+@listed
+class PickyVerifier(Adversary):
+    """Gives its seat back, and wants it again."""
+
+    name = "picky verifier"
+    tries = (
+        "It gives its seat back as if it could not tell, and then seals a verdict after all, when "
+        "it has seen who else judges."
+    )
+    stopped = ("JOB-6",)
+    cost = Cost.FEE
+    liars = ("bert",)
+
+    def attack(self, arena: Arena) -> None:
+        """Leave the seat; the other verifier judges alone."""
+        run = arena.honest
+        arena.post().accept().commit(run).finish(run)
+        job = arena.job
+        digest = verdict_digest(arena.verdict("bert", run))
+        arena.say("bert", CannotTell(job.id, job.attempt))
+        arena.seal_verdict("anna", run)
+        arena.attempt("bert", CommitVerdict(job.id, job.attempt, digest))

@@ -58,6 +58,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "tests/node/participant/test_doubt.py::test_exe_21__a_flipped_bit_accuses_nobody",
         "tests/node/participant/test_doubt.py::test_exe_21__without_its_data_a_whistleblower_is_silent",
     ),
+    "withheld data": (
+        "tests/protocol/dispute/test_silence.py::test_dsp_12__silence_loses_at_every_level",
+        "tests/protocol/job/test_asks.py::test_job_31__a_solver_that_withholds_a_state_is_late",
+    ),
     "unpickled index": ("tests/lint/test_layers.py::test_nothing_runs_code_found_in_data",),
     "silent death": (
         "tests/node/execution/test_worker.py::test_exe_9__a_killed_worker_is_told_in_words",
