@@ -75,19 +75,19 @@ def panels() -> list[Panel]:
         ("at random, alone", [(n, random(n).after) for n in CLAIMS]),
     ]
     played = [
-        ("slow, in teams of three", [(n, float(slow(n, FRIENDS).played)) for n in CLAIMS]),
         ("slow, alone", [(n, float(slow(n, 1).played)) for n in CLAIMS]),
+        ("slow, in teams of three", [(n, float(slow(n, FRIENDS).played)) for n in CLAIMS]),
         ("at random, alone", [(n, float(random(n).played)) for n in CLAIMS]),
     ]
     return [
         Panel(
-            "longest disputes from the end of the entry to the settlement",
+            "time after the entry, in longest disputes",
             "distinct claims",
             10,
             (0, 2, 4, 6, 8, 10),
             times,
         ),
-        Panel("disputes that the solver plays", "distinct claims", 30, (0, 10, 20, 30), played),
+        Panel("disputes that the solver plays", "distinct claims", 20, (0, 5, 10, 15, 20), played),
     ]
 
 
