@@ -13,7 +13,7 @@ any order, each just before something outside it needs one of its values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from identic.kernels.layouts import Layout
@@ -86,6 +86,8 @@ class Group:
     """Whether the result of each operator is of rows."""
     alone: Callable[[], None] = lambda: None
     """Emits the only operator, while there is one."""
+    order: int = 0
+    """Number among the groups of a step; a group that takes over others keeps the lowest."""
 
     @property
     def has_rows(self) -> bool:
@@ -233,14 +235,17 @@ class Groups:
     def __init__(self, emit: Callable[[Chained], None]) -> None:
         self._emit = emit
         self._owner: dict[int, Group] = {}
+        self._made = 0
 
     def place(self, wanted: Wanted) -> None:
         """Put an operator into a group, an existing one where it fits."""
-        group = self._joined({self._owner.get(x.slot) for x in wanted.operands} - {None})
+        found = (self._owner.get(x.slot) for x in wanted.operands)
+        group = self._joined({g for g in found if g is not None})
         if group is None or not group.add(wanted):
             if group is not None:
                 self._close(group)
-            group = Group(wanted.shape or (1,), alone=wanted.alone)
+            self._made += 1
+            group = Group(wanted.shape or (1,), alone=wanted.alone, order=self._made)
             if not group.add(wanted):
                 wanted.alone()
                 return
@@ -254,12 +259,12 @@ class Groups:
 
     def close(self) -> None:
         """Run all open groups."""
-        while self._owner:
-            self._close(next(iter(self._owner.values())))
+        for group in list(dict.fromkeys(self._owner.values())):
+            self._close(group)
 
-    def _joined(self, groups: set[Group | None]) -> Group | None:
+    def _joined(self, groups: Iterable[Group]) -> Group | None:
         """One group made of several; those that do not fit it run first."""
-        ordered = [g for g in dict.fromkeys(self._owner.values()) if g in groups]
+        ordered = sorted(groups, key=lambda g: g.order)
         if not ordered:
             return None
         first = ordered[0]

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -185,43 +186,65 @@ def place_arena(draft: Draft, slots: Slots) -> None:
 def _offsets(draft: Draft) -> tuple[dict[int, int], int]:
     """Offset of each arena buffer and the arena's length: the smallest gap that fits."""
     offsets: dict[int, int] = {}
-    gaps: list[tuple[int, int]] = []  # (offset, length), ascending
-    size = 0
+    gaps = _Gaps()
     ends: dict[int, list[int]] = {}
     for index, slot in enumerate(draft.slots):
         if slot.kind == ARENA:
             ends.setdefault(slot.last, []).append(index)
     for number, operation in enumerate(draft.operations):
         for index in operation.writes:
-            slot = draft.slots[index]
-            if slot.kind != ARENA or index in offsets:
-                continue
-            length = _padded(slot)
-            fitting = [(n, at) for at, n in gaps if n >= length]
-            if fitting:
-                room, at = min(fitting)
-                gaps.remove((at, room))
-                if room > length:
-                    gaps.append((at + length, room - length))
-                offsets[index] = at
-            else:
-                offsets[index], size = size, size + length
+            if draft.slots[index].kind == ARENA and index not in offsets:
+                offsets[index] = gaps.take(_padded(draft.slots[index]))
         for dead in ends.get(number, []):
             if dead in offsets:
-                gaps = _joined([*gaps, (offsets[dead], _padded(draft.slots[dead]))])
-    return offsets, size
+                gaps.give(offsets[dead], _padded(draft.slots[dead]))
+    return offsets, gaps.size
 
 
 def _padded(slot: Slot) -> int:
     return -(-max(1, slot.nbytes) // ALIGNMENT) * ALIGNMENT
 
 
-def _joined(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Gaps in order, neighbours made one."""
-    out: list[tuple[int, int]] = []
-    for at, length in sorted(gaps):
-        if out and sum(out[-1]) == at:
-            out[-1] = (out[-1][0], out[-1][1] + length)
-        else:
-            out.append((at, length))
-    return out
+class _Gaps:
+    """The free stretches of an arena, none next to another; it grows where none fits."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._sorted: list[tuple[int, int]] = []
+        """Length and offset of each gap, ascending."""
+        self._lengths: dict[int, int] = {}
+        """Length of the gap that begins at an offset."""
+        self._starts: dict[int, int] = {}
+        """Offset of the gap that ends before an offset."""
+
+    def take(self, length: int) -> int:
+        """Offset of a free stretch: the start of the smallest gap, the first of equal ones."""
+        place = bisect_left(self._sorted, (length, 0))
+        if place == len(self._sorted):
+            self.size += length
+            return self.size - length
+        room, at = self._sorted[place]
+        self._remove(at)
+        if room > length:
+            self._add(at + length, room - length)
+        return at
+
+    def give(self, at: int, length: int) -> None:
+        """Free a stretch, and join it with the gaps on either side."""
+        if at + length in self._lengths:
+            length += self._remove(at + length)
+        if at in self._starts:
+            at = self._starts[at]
+            length += self._remove(at)
+        self._add(at, length)
+
+    def _add(self, at: int, length: int) -> None:
+        insort(self._sorted, (length, at))
+        self._lengths[at] = length
+        self._starts[at + length] = at
+
+    def _remove(self, at: int) -> int:
+        length = self._lengths.pop(at)
+        del self._starts[at + length]
+        del self._sorted[bisect_left(self._sorted, (length, at))]
+        return length
