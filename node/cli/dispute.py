@@ -243,11 +243,9 @@ def replay(
         told = explained.describe(setup, judged.ruling, spots, spots.lines)
         lines += ["", *explained.lines(told)]
         value["explained"] = told
-    lines += [
-        "",
-        *check_lines(tuple(CheckLine(c.rule, Outcome.FINE, c.what) for c in checks)),
-        *check_lines(_trust(record.coordinator.short, known=card is not None)),
-    ]
+    made = tuple(CheckLine(c.rule, Outcome.FINE, c.what) for c in checks)
+    trust = _trust(record.coordinator.short, known=card is not None)
+    lines += ["", *check_lines((*made, *trust))]
     if not execute:
         return Answer(value, lines)
     # Imported only here, so that judging needs neither numpy nor an operator.

@@ -61,9 +61,10 @@ def load(path: Path) -> Places:
     """Places of a job as far as they are known here; they are for reading only."""
     try:
         kept = json.loads(path.read_text())
-        found = Places(_texts(kept["places"]))
-        found.lines = _texts(kept["lines"])
-    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        # Earlier files hold the places alone.
+        found = Places(_texts(kept.get("places", kept)))
+        found.lines = _texts(kept.get("lines", {}))
+    except (OSError, ValueError, AttributeError, TypeError):
         return Places()
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,8 @@ def test_the_source_line_is_shown_where_the_notes_are(file: Path, identic: Comma
         shown = identic("dispute", "replay", file, "--explain", *arguments).out
         assert "hidden  (train.py:31)" in shown
         assert "h = self.hidden(x)" in shown
+    elsewhere.write_text(json.dumps({RUN.value("matmul"): "older  (train.py:31)"}))
+    assert "older" in identic("dispute", "replay", file, "--explain", "--notes", elsewhere).out
     ran = identic("dispute", "replay", file, "--explain", "--notes", file)
     assert ran.code == 3
     assert "places.json" in ran.err
