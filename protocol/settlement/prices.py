@@ -8,6 +8,7 @@ Spec: docs/spec/settlement.md (SET-9, SET-10).
 
 from __future__ import annotations
 
+from identic.protocol.dispute.clocks import LOOKED
 from identic.protocol.ids import Credits
 from identic.protocol.job.terms import MAX_PRICE, Prices
 
@@ -35,7 +36,7 @@ def suggest_prices(operations_per_step: int, steps: int, kept: int, verifiers: i
     price = price_of(operations_per_step * steps)
     value = min(max(price, LEAST_REWARD), MAX_PRICE // BOND_FACTOR)
     bond = Credits(value * BOND_FACTOR)
-    again = price_of(operations_per_step * steps_again(steps, kept))
+    again = price_of(operations_per_step * steps_spent(steps, kept))
     # SET-10: a challenger risks a reward, and twice what all that vouch spend on its dispute.
     risk = max(value, GRIEFING_RATIO * (1 + verifiers) * again)
     return Prices(Credits(value), Credits(value), bond, bond, Credits(min(risk, MAX_PRICE)))
@@ -53,3 +54,11 @@ def steps_again(steps: int, kept: int) -> int:
     its trace; and the step, for the bytes of one value.
     """
     return 2 * min(kept, steps) + 1
+
+
+def steps_spent(steps: int, kept: int) -> int:
+    """Plain steps that take as long as all that a side of a dispute does, at most.
+
+    Twice the values of a step are looked at: for its trace, and for the bytes of one of them.
+    """
+    return steps_again(steps, kept) + 2 * LOOKED

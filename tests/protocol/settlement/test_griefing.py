@@ -13,6 +13,7 @@ from identic.protocol.settlement.prices import (
     GRIEFING_RATIO,
     price_of,
     steps_again,
+    steps_spent,
     suggest_prices,
 )
 from tests.helpers.programs import mlp
@@ -31,7 +32,7 @@ def test_set_10__a_false_challenge_costs_twice_what_all_vouchers_spend(
     operations: int, steps: int, kept: int, verifiers: int
 ) -> None:
     prices = suggest_prices(operations, steps, kept, verifiers)
-    spent = (1 + verifiers) * price_of(operations * steps_again(steps, kept))
+    spent = (1 + verifiers) * price_of(operations * steps_spent(steps, kept))
     assert prices.challenger_bond >= min(GRIEFING_RATIO * spent, MAX_PRICE)
     assert prices.challenger_bond >= prices.solver_reward
     if prices.challenger_bond < MAX_PRICE:
