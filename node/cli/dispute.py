@@ -133,11 +133,13 @@ def show(
     played = stages(case.dispute, case.moves)
     saved = str(save) if save is not None and case.transcript is not None else ""
     view = dispute_view(reader, name, places=spots, transcript=saved)
-    if view is None or case.dispute.ruling is None:
-        due = f"due until {words.moment(case.dispute.deadline)}"
-        tree = game.describe(case.dispute, played, roles=roles, places=spots)
-        open_ = {"dispute": name, "job": case.job, "phase": case.dispute.phase, "ruling": None}
-        said = f"{name.name} about {case.job.name}: {case.dispute.phase}, {due}"
+    if view is None or case.dispute.ruling is None or case.void:
+        end = "void: one of the two fell in another dispute (JOB-18)" if case.void else ""
+        tree = game.describe(case.dispute, played, roles=roles, places=spots, end=end)
+        phase = "void" if case.void else str(case.dispute.phase)
+        open_ = {"dispute": name, "job": case.job, "phase": phase, "ruling": None}
+        due = "" if case.void else f", due until {words.moment(case.dispute.deadline)}"
+        said = f"{name.name} about {case.job.name}: {phase}{due}"
         return Answer({**open_, "game": tree}, [said, "", *game.lines(tree)])
     end = descent.sentence(view)
     tree = game.describe(case.dispute, played, roles=roles, places=spots, end=end)
