@@ -84,7 +84,7 @@ def lies(plan: StepPlan, step: int) -> list[Lie]:
         ("convolution", _of("conv", Part.GRADIENT)),
         ("convolution, weight gradient", _of("conv_dw", Part.GRADIENT)),
         ("max pool", _of("max_pool", Part.GRADIENT)),
-        ("layer norm or batch norm sum", _of("sum_last", Part.GRADIENT)),
+        ("sum of a norm", _norm_sum(plan)),
         ("bias gradient", _of("sum_first", Part.GRADIENT)),
         ("softmax (exp)", _of("exp", Part.GRADIENT)),
         ("embedding gradient", _of("add_rows", Part.GRADIENT)),
@@ -108,6 +108,20 @@ def _of(op: str, part: Part) -> Wanted:
         if call.op.name != op or planned.part is not part or not call.output.elements:
             return 0
         return call.op.cost(call).flops + 1
+
+    return fits
+
+
+def _norm_sum(plan: StepPlan) -> Wanted:
+    """A row sum of a layer norm or a batch norm: over an axis that vectors of the state have."""
+    vectors = {v.type.shape[0] for v in plan.program.state if len(v.type.shape) == 1}
+    plain = _of("sum_last", Part.GRADIENT)
+
+    def fits(planned: PlannedCall) -> int:
+        score, shape = plain(planned), planned.call.inputs[0].shape if planned.inputs else ()
+        if not score or len(shape) not in (2, 3):
+            return 0
+        return score + (1 << 60 if shape[-1] in vectors else 0)
 
     return fits
 
