@@ -225,8 +225,10 @@ def below_run(plan: StepPlan, *, width: int = WIDTH) -> Worst:
     total = _sum(_tree("step", plan.values, plan.values, width, besides=1)) + state
     levels = {"state": state}
     block = whole(plan.values, width, besides=1).block
-    # Rounds of the step level depend on the block only, those below on the call only.
-    places = {(value // block, _planned_call(plan, value)): value for value in range(plan.values)}
+    # Rounds below the step level depend on the call only; those of the step level on the block,
+    # and in it no value takes more than the first, since only last blocks are shorter.
+    numbers = reversed(range(plan.values))
+    places = {(value // block, _planned_call(plan, value)): value for value in numbers}
     known: dict[Call, dict[str, Most]] = {}
     for (_, call), value in places.items():
         step = _sum(_tree("step", plan.values, value, width, besides=1))

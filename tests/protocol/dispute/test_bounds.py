@@ -207,6 +207,17 @@ def test_dsp_20__no_place_of_any_operator_takes_more_than_the_most(name: str) ->
 MILLION = 1_000_000
 
 
+def test_dsp_20__no_value_of_a_plan_of_any_length_takes_more_than_the_most() -> None:
+    call = replace(RUN.plan.calls[-1], inputs=(0,) * len(RUN.plan.calls[-1].inputs))
+    for count in (*range(1, 40), 63, 64, 65, 200):
+        plan = replace(RUN.plan, calls=(call,) * count, outputs=(0,) * len(RUN.plan.outputs))
+        for width in (2, 4):
+            most = worst(RUN.terms, plan, width=width)
+            for value in range(plan.values):
+                fault = Fault(1, value)
+                assert within(course(RUN.terms, plan, fault, width=width), most)
+
+
 @pytest.mark.parametrize("sizes", [GPT2, LLAMA], ids=["gpt2", "llama"])
 def test_dsp_20__a_million_steps_of_20_000_operators_take_at_most_12_rounds(sizes: Sizes) -> None:
     plan = transformer(sizes, [large_call(name) for name in sorted(TABLE)])
