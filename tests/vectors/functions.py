@@ -8,7 +8,8 @@ Format. Operand ``i`` of the sample, ``0 <= i < 2^24``, is the word ``256 * i + 
 top eight bits of ``i * 9e3779b1 mod 2^32``: one of each 256 neighbours. ``digests`` has 16 rolling
 digests for each function: number ``k`` is the SHA-256 over digest ``k - 1`` (nothing for the first)
 and the results of the operands from ``k * 2^20`` on, ``2^20`` words of four bytes, little end
-first. So the first digest that differs tells which million operands to look at.
+first. So each piece can be checked by itself, and the first digest that
+differs tells which million operands to look at.
 """
 
 from __future__ import annotations
@@ -51,9 +52,14 @@ def digests(name: str) -> list[str]:
     made: list[str] = []
     before = b""
     for piece in range(PIECES):
-        before = hashlib.sha256(before + results(name, piece)).digest()
+        before = digest(before, name, piece)
         made.append(before.hex())
     return made
+
+
+def digest(before: bytes, name: str, piece: int) -> bytes:
+    """The rolling digest of a piece after the one before it."""
+    return hashlib.sha256(before + results(name, piece)).digest()
 
 
 def table() -> dict[str, Any]:

@@ -1,0 +1,1 @@
+/* Everything is in nanobind.h beside this folder. */
