@@ -86,7 +86,7 @@ class EarlyStop(Adversary):
         blobs = (arena.blobs.put(false.model), arena.blobs.put(false.states[MARK - 1]))
         job = arena.job
         arena.attempt("solver", Finish(job.id, job.attempt, false.head(), *blobs))
-        arena.challenge("anna", "solver", honest, arena.differs(honest))
+        arena.challenge("anna", honest)
         arena.duel({"solver": false, "anna": honest}, {"solver": old_state})
 
 
@@ -149,7 +149,7 @@ class AllZeroChallenge(Adversary):
         honest = arena.honest
         zero = replace(honest.marks[MARK], state_root=ZERO)
         false = told(arena, (*honest.marks[:MARK], zero), Baseless)
-        arena.post().accept().commit(honest, upto=4).challenge("watcher", "solver", false, 4)
+        arena.post().accept().commit(honest, upto=4).challenge("watcher", false)
         arena.duel({"watcher": false, "solver": honest}, {"watcher": as_it_is})
 
 
@@ -172,7 +172,7 @@ class UnopenableRoot(Adversary):
         false = told(arena, (*honest.marks[:MARK], mark), Baseless)
         arena.post().accept().commit(honest, upto=MARK)
         arena.say("solver", commitment(arena, mark))
-        arena.challenge("anna", "solver", honest, 4)
+        arena.challenge("anna", honest)
         arena.duel({"solver": false, "anna": honest}, {"solver": as_it_is})
 
 
@@ -297,7 +297,7 @@ class Equivocation(Adversary):
         arena.attempt("solver", again)
         arena.attempt("solver", arena.commitment(honest, 3))
         arena.commit(false, upto=4)
-        arena.challenge("anna", "solver", honest, arena.differs(honest))
+        arena.challenge("anna", honest)
         face = arena.execution(honest)
 
         def both(dispute: Dispute, side: Side, execution: Rerun) -> Sequence[Move]:

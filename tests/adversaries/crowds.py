@@ -60,7 +60,7 @@ class Flood(Adversary):
         began = arena.clock.now
         false = {name: another(arena, number) for number, name in enumerate(self.liars)}
         for name, run in false.items():
-            arena.challenge(name, "solver", run)
+            arena.challenge(name, run)
         honest = dict.fromkeys(VOUCHERS, arena.honest)
         contest(arena, {**honest, **false} if play else honest)
         arena.wait()
@@ -131,7 +131,7 @@ class SybilVerifiers(Adversary):
             arena.seal_verdict(name, false)
         for name in self.seated(arena):
             arena.tell_verdict(name, false)
-        arena.challenge("watcher", "solver", arena.honest)
+        arena.challenge("watcher", arena.honest)
         self.drawn = ("solver", *self.seated(arena))
         contest(arena, {**dict.fromkeys(self.drawn, false), "watcher": arena.honest})
         for name in self.liars[1:]:
@@ -169,8 +169,8 @@ class FriendInTheTeam(Adversary):
         """Join the honest claim; let it fall in one dispute, and hope for the other."""
         false = tale(arena.blobs, wrong_element)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("eve", "solver", arena.honest)
-        arena.challenge("anna", "solver", arena.honest)
+        arena.challenge("eve", arena.honest)
+        arena.challenge("anna", arena.honest)
         arena.move("solver", false, arena.between("solver", "eve"))
         arena.move("anna", arena.honest, arena.between("solver", "anna"))
         deadline = arena.host.next_deadline()
@@ -200,8 +200,8 @@ class ShillChallenge(Adversary):
         """Claim an earlier difference that is none; the honest challenge comes after it."""
         false, other = tale(arena.blobs, wrong_element), another(arena, 2, step=1)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("eve", "solver", other)
-        arena.challenge("anna", "solver", arena.honest)
+        arena.challenge("eve", other)
+        arena.challenge("anna", arena.honest)
         contest(arena, {"solver": false, "eve": other, "anna": arena.honest})
 
 
@@ -222,6 +222,6 @@ class EarlierLie(Adversary):
         """Enter after the honest claim, so that the two meet when the solver has fallen."""
         false, other = tale(arena.blobs, wrong_element), another(arena, 2, step=1)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("anna", "solver", arena.honest)
-        arena.challenge("eve", "solver", other)
+        arena.challenge("anna", arena.honest)
+        arena.challenge("eve", other)
         contest(arena, {"solver": false, "eve": other, "anna": arena.honest})

@@ -51,14 +51,14 @@ class FalseRun(Adversary):
         """Commit to the false run; a verifier finds another root and challenges."""
         false = tale(arena.blobs, self.step, self.story)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("anna", "solver", arena.honest, arena.differs(arena.honest))
+        arena.challenge("anna", arena.honest)
         arena.duel({"solver": false, "anna": arena.honest}, {"solver": self.strategy})
 
     def accuse(self, arena: Arena) -> None:
         """Claim the false run against an honest solver."""
         false = tale(arena.blobs, self.step, self.story)
         arena.post().accept().commit(arena.honest, upto=4)
-        arena.challenge("watcher", "solver", false, arena.differs(false))
+        arena.challenge("watcher", false)
         arena.duel({"watcher": false, "solver": arena.honest}, {"watcher": self.strategy})
 
 

@@ -45,7 +45,7 @@ class Meddler(Adversary):
         """Play the false run, and meddle before each move of anybody."""
         false = tale(arena.blobs, wrong_element)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("anna", "solver", arena.honest, arena.differs(arena.honest))
+        arena.challenge("anna", arena.honest)
         arena.duel({"solver": false, "anna": arena.honest}, between=lambda: self.meddle(arena))
 
     def meddle(self, arena: Arena) -> None:
@@ -119,7 +119,7 @@ class OtherDispute(Adversary):
         false = tale(arena.blobs, wrong_element)
         arena.post().accept().commit(arena.honest, upto=4)
         runs = {"watcher": false, "solver": arena.honest}
-        arena.challenge("watcher", "solver", false, arena.differs(false))
+        arena.challenge("watcher", false)
         arena.duel(runs)
         before = arena.case
 
@@ -129,7 +129,7 @@ class OtherDispute(Adversary):
                     arena.attempt("watcher", DisputeMove(arena.case.id, timed.move))
                     arena.attempt("watcher", DisputeMove(before.id, timed.move))
 
-        arena.challenge("watcher", "solver", false, arena.differs(false))
+        arena.challenge("watcher", false)
         arena.duel(runs, between=meddle)
 
     def expected(self, arena: Arena, liar: str) -> int:
@@ -177,7 +177,7 @@ class MalformedMoves(Adversary):
         """Send what is no move, then play."""
         false = tale(arena.blobs, wrong_element)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("anna", "solver", arena.honest, arena.differs(arena.honest))
+        arena.challenge("anna", arena.honest)
         board, size = arena.host.board, arena.host.log.size
         arena.refused += asyncio.run(refusals(arena, list(malformed(false_move(arena)))))
         assert (arena.host.log.size, arena.host.board) == (size, board)
@@ -238,7 +238,7 @@ class SlowDrip(Adversary):
         """Wait until just before the deadline."""
         false = tale(arena.blobs, wrong_element)
         arena.post().accept().commit(false, upto=4)
-        arena.challenge("anna", "solver", arena.honest, arena.differs(arena.honest))
+        arena.challenge("anna", arena.honest)
         began = arena.clock.now
 
         def late(dispute: Dispute, side: Side, execution: Rerun) -> Sequence[Move]:

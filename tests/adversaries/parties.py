@@ -36,7 +36,7 @@ class FalseChallenge(Adversary):
     def attack(self, arena: Arena) -> None:
         """Challenge a finished run."""
         false = tale(arena.blobs, wrong_element)
-        arena.judged(arena.honest).challenge("watcher", "solver", false)
+        arena.judged(arena.honest).challenge("watcher", false)
         arena.play({**dict.fromkeys(VOUCHERS, arena.honest), "watcher": false})
 
 
@@ -51,7 +51,7 @@ class AbandonedChallenge(FalseChallenge):
     def attack(self, arena: Arena) -> None:
         """Challenge; do not move."""
         false = tale(arena.blobs, wrong_element)
-        arena.judged(arena.honest).challenge("watcher", "solver", false)
+        arena.judged(arena.honest).challenge("watcher", false)
         arena.play(dict.fromkeys(VOUCHERS, arena.honest)).wait()
 
 
@@ -70,7 +70,7 @@ class ColludingVerifier(Adversary):
     def attack(self, arena: Arena) -> None:
         """Agree with the false run; a stranger looks, and all fall."""
         false = tale(arena.blobs, wrong_element)
-        arena.judged(false).challenge("watcher", "solver", arena.honest, 3)
+        arena.judged(false).challenge("watcher", arena.honest)
         runs = dict.fromkeys(self.liars, false) | {"watcher": arena.honest}
         arena.play(runs)
 

@@ -96,7 +96,7 @@ def disputed(arena: Arena, marks: int = 4) -> Run:
     """A liar's run, committed to and challenged; returns it."""
     false = tale(arena.blobs, wrong_element)
     arena.post().accept().commit(false, upto=marks)
-    arena.challenge("anna", "solver", arena.honest, arena.differs(arena.honest))
+    arena.challenge("anna", arena.honest)
     return false
 
 
@@ -124,7 +124,7 @@ def test_lesson_no_clock__a_dispute_that_nobody_plays_ends(arena: Arena) -> None
     assert arena.rulings() == [("DSP-13", "run")]
     assert arena.lost("solver") == arena.lost("anna") == 0
     # Nobody was told to be right, and the next challenge is played like any other.
-    arena.challenge("bert", "solver", arena.honest, arena.differs(arena.honest))
+    arena.challenge("bert", arena.honest)
     arena.duel({"solver": false, "bert": arena.honest})
     assert arena.lost("solver") == arena.bond("solver")
 

@@ -173,11 +173,6 @@ class Arena(Village):
             return run.answers(self.blobs)
         return super().execution(run)
 
-    def differs(self, run: Run) -> int:
-        """Marks up to the first on which a run and the solver's differ."""
-        pairs = zip(run.roots, (mark.state_root for mark in self.job.marks), strict=False)
-        return 1 + next(i for i, (own, claimed) in enumerate(pairs) if own != claimed)
-
     def duel(
         self,
         runs: Mapping[str, Run],

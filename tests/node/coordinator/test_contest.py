@@ -35,7 +35,7 @@ def claims(village: Village, name: str, mark: int, word: bytes) -> None:
 def test_job_23__all_who_vouch_are_asked_at_once_each_in_its_own_dispute(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(false).challenge("watcher", "solver", honest)
+    village.judged(false).challenge("watcher", honest)
     opened = [case.opened for case in village.played]
     assert {o.defender for o in opened} == {party(name) for name in VOUCHERS}
     assert len({o.dispute for o in opened}) == 3
@@ -46,7 +46,7 @@ def test_job_23__all_who_vouch_are_asked_at_once_each_in_its_own_dispute(
 def test_job_18__nothing_is_done_any_more_in_a_dispute_whose_party_fell_in_another(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     runs = {"solver": honest, "watcher": false}
     village.play(runs)
     assert village.between("solver", "watcher").transcript is not None
@@ -68,7 +68,7 @@ def test_job_18__nothing_is_done_any_more_in_a_dispute_whose_party_fell_in_anoth
 def test_job_18__rulings_are_told_in_the_order_in_which_disputes_ended(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     for name in ("bert", "anna"):
         village.move(name, honest, village.between(name, "watcher"))
     # The coordinator is slow: both disputes end before a ruling is told.
@@ -122,7 +122,7 @@ def test_job_24__liars_meet_each_other_while_the_solver_meets_one(
 def test_job_4__a_coordinator_killed_in_a_contest_goes_on(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     claims(village, "eve", 2, b"eve")
     village.move("solver", honest, village.between("solver", "watcher"))
     before = village.host.board
@@ -140,7 +140,7 @@ def test_job_4__a_coordinator_killed_in_a_contest_goes_on(
 def test_rcp_10__a_receipt_lists_the_rulings_that_the_solver_was_in(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     claims(village, "eve", 2, b"eve")
     claims(village, "mallory", 3, b"mallory")
     runs = {**dict.fromkeys(VOUCHERS, honest), "watcher": false}

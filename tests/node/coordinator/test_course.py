@@ -55,7 +55,7 @@ def test_a_lie_is_found_to_one_fused_multiply_add(
     village: Village, honest: Run, false: Run
 ) -> None:
     village.post().accept().commit(false, upto=3)
-    village.challenge("anna", "solver", honest, marks=3)
+    village.challenge("anna", honest)
     assert village.job.phase is Phase.DISPUTED
     village.play({"solver": false, "anna": honest})
     job = village.job
@@ -73,7 +73,7 @@ def test_a_lie_is_found_to_one_fused_multiply_add(
 def test_the_transcript_of_a_dispute_replays_to_its_ruling(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.post().accept().commit(false).challenge("watcher", "solver", honest)
+    village.post().accept().commit(false).challenge("watcher", honest)
     village.play({"solver": false, "watcher": honest})
     transcript = village.case.transcript
     assert transcript is not None
@@ -85,7 +85,7 @@ def test_after_a_liar_another_solver_finishes_the_job(
     village: Village, honest: Run, false: Run
 ) -> None:
     village.post().accept().commit(false, upto=3)
-    village.challenge("anna", "solver", honest, marks=3)
+    village.challenge("anna", honest)
     village.play({"solver": false, "anna": honest})
     village.accept("second").commit(honest, "second").finish(honest, "second")
     village.seal_verdict("anna", honest).seal_verdict("bert", honest)
@@ -97,7 +97,7 @@ def test_after_a_liar_another_solver_finishes_the_job(
 
 
 def test_a_false_challenge_costs_its_bond(village: Village, honest: Run, false: Run) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     village.play({"solver": honest, "watcher": false})
     assert village.money("watcher") == GRANT - PRICES.challenger_bond
     assert village.job.awaiting is Awaiting.WINDOW
@@ -112,7 +112,7 @@ def test_a_false_challenge_costs_its_bond(village: Village, honest: Run, false: 
 def test_job_18__verifiers_that_vouch_without_looking_fall_with_the_liar(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(false).challenge("watcher", "solver", honest)
+    village.judged(false).challenge("watcher", honest)
     village.play({"solver": false, "watcher": honest})
     defenders = []
     while village.job.phase is Phase.DISPUTED:
@@ -129,7 +129,7 @@ def test_job_18__verifiers_that_vouch_without_looking_fall_with_the_liar(
 
 
 def test_a_silent_challenger_loses_by_time(village: Village, honest: Run, false: Run) -> None:
-    village.judged(honest).challenge("watcher", "anna", false)
+    village.judged(honest).challenge("watcher", false)
     for name in ("solver", "anna", "bert"):
         village.move(name, honest, village.between(name, "watcher"))
     village.wait()
@@ -148,7 +148,7 @@ def test_a_silent_challenger_loses_by_time(village: Village, honest: Run, false:
 def test_when_both_sides_are_silent_nobody_is_slashed(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     village.wait()
     for name in ("solver", "anna", "bert"):
         ruling = village.between(name, "watcher").dispute.ruling
@@ -160,7 +160,7 @@ def test_when_both_sides_are_silent_nobody_is_slashed(
 
 
 def test_anyone_may_call_time_in_a_dispute(village: Village, honest: Run, false: Run) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     village.clock.now = int(village.case.dispute.deadline) + 1
     village.say("bert", CallTime(village.case.id))
     assert village.case.over

@@ -100,7 +100,7 @@ def played(
 ) -> tuple[Ruling, list[Move]]:
     """Play a dispute in which somebody is killed before and after every move."""
     village.post().accept().commit(false, upto=3)
-    village.challenge("anna", "solver", honest, marks=3)
+    village.challenge("anna", honest)
     parties = [
         Party("solver", false, folder / "solver", village),
         Party("anna", honest, folder / "anna", village),

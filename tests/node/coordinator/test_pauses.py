@@ -42,7 +42,7 @@ def pauses(host: Host) -> list[tuple[int, int]]:
 def disputed(village: Village, honest: Run, false: Run) -> Village:
     """A solver that vouches for a false run is challenged, and both have moved once."""
     village.post().accept().commit(false, upto=3)
-    village.challenge("anna", "solver", honest, marks=3)
+    village.challenge("anna", honest)
     village.move("solver", false)
     village.move("anna", honest)
     return village
@@ -240,7 +240,7 @@ def test_rcp_3__a_transcript_tells_the_pauses(village: Village, honest: Run, fal
 def test_job_27__the_time_for_claims_to_enter_moves_on(
     village: Village, honest: Run, false: Run
 ) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     contest = village.job.contest
     assert contest is not None
     village.clock.now += AWAY

@@ -163,7 +163,7 @@ def test_job_12__the_model_is_the_last_state(village: Village, honest: Run, fals
 
 
 def test_job_6__a_move_is_made_by_its_own_party(village: Village, honest: Run, false: Run) -> None:
-    village.judged(honest).challenge("watcher", "solver", false)
+    village.judged(honest).challenge("watcher", false)
     dispute = village.case.dispute
     move = Children((Digest(bytes(32)),) * 5)
     signed = arbiter.sign_move(KEYS["watcher"], dispute, move)

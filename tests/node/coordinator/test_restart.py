@@ -22,12 +22,12 @@ from tests.node.coordinator.village import GRANT, KEYS, HandClock, Run, Village
 def eventful(village: Village, honest: Run, false: Run) -> None:
     """A liar, a dispute, a second solver, a false challenge that runs out, a settlement."""
     village.post().accept().commit(false, upto=3)
-    village.challenge("anna", "solver", honest, marks=3)
+    village.challenge("anna", honest)
     village.play({"solver": false, "anna": honest})
     village.accept("second").commit(honest, "second").finish(honest, "second")
     village.seal_verdict("anna", honest).seal_verdict("bert", honest)
     village.tell_verdict("anna", honest)
-    village.challenge("watcher", "second", false)
+    village.challenge("watcher", false)
     for name in ("second", "anna"):
         village.move(name, honest, village.between(name, "watcher"))
     village.wait()

@@ -167,7 +167,7 @@ async def test_a_job_over_the_services_is_shown_on_screens(
     assert len(detail.log_indexes) == 7
     assert [j.job_id for j in await coordinator.list_jobs(party("anna"), 5, "training")] == [job]
     assert await coordinator.list_jobs(party("anna"), 5, "open") == []
-    village.challenge("watcher", "solver", false)
+    village.challenge("watcher", false)
     (line,) = await coordinator.list_disputes(party("anna"), job, 5, open_only=True)
     assert (line.phase, line.level, line.challenger) == ("await both", "run 0", party("watcher"))
     village.play({"solver": honest, "watcher": false})

@@ -286,12 +286,11 @@ class Village:
 
     # ---- disputes ---------------------------------------------------------------------------
 
-    def challenge(self, name: str, against: str, run: Run, marks: int = 5) -> Village:
+    def challenge(self, name: str, run: Run) -> Village:
         """A doubter claims another run, at the first mark on which it differs."""
-        del against
-        claimed = zip(run.roots[:marks], (m.state_root for m in self.job.marks), strict=False)
-        differs = [mark for mark, (own, theirs) in enumerate(claimed) if own != theirs]
-        mark = differs[0] if differs else marks - 1
+        pairs = zip(run.roots, (m.state_root for m in self.job.marks), strict=False)
+        differs = [mark for mark, (own, theirs) in enumerate(pairs) if own != theirs]
+        mark = differs[0] if differs else len(self.job.marks) - 1
         said = Challenge(posting().job, self.job.attempt, Count(mark), run.roots[mark])
         self.say(name, said)
         return self
