@@ -39,7 +39,7 @@ def words(board: Board) -> tuple[object, ...]:
     """Everything of a board that can be compared."""
     plain = [getattr(board, f.name) for f in dataclasses.fields(board) if f.name != "cases"]
     cases = [
-        (c.id, c.opened, c.moves, c.called, c.transcript, c.dispute.phase, c.dispute.rounds)
+        (c.id, c.opened, c.moves, c.called, c.transcript, c.void, c.dispute.phase, c.dispute.rounds)
         for c in board.cases.values()
     ]
     return (*plain, cases, [c.dispute.ruling for c in board.cases.values()])
