@@ -23,12 +23,12 @@ class Opening:
     """Who disputes what; an entry of the coordinator's log says the same."""
 
     dispute: Digest
-    """Name of the dispute: the digest of the challenge that opened it."""
+    """Name of the dispute (JOB-23)."""
     defender: PartyId
-    """The solver, or a verifier that vouches for its run."""
+    """A party that vouches for the run, or whose claim stands for it there (JOB-24)."""
     challenger: PartyId
     defender_head: RunHead
-    """The disputed claim, cut to as many marks as the challenger claims."""
+    """The disputed claim, cut to as many marks as both claim."""
     challenger_head: RunHead
     at: Millis
     """Unix time from which the first clocks run."""

@@ -65,7 +65,7 @@ class DisputeOpened:
     defender: PartyId
     challenger: PartyId
     defender_head: RunHead
-    """The solver's run log, cut to as many marks as the challenger claims."""
+    """The defender's run log, over as many marks as both claim."""
     challenger_head: RunHead
     step_ms: Millis
     """Time that the solver took for a step, by its commitments so far."""

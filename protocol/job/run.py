@@ -1,8 +1,7 @@
 """The run log as the job board keeps it: a tree that only grows.
 
 The leaves are those of ``protocol/commitments.py``; the tree is that of RFC 6962 (COM-2).
-A ``RunHead`` is a claim about the first ``marks`` leaves. Claims belong to their content:
-two parties that give the same head make the same claim, and fall with it together.
+A ``RunHead`` is a claim about the first ``marks`` leaves.
 
 Spec: docs/spec/jobs.md (JOB-3), docs/spec/commitments.md.
 """

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from identic.protocol.commitments import run_leaf
-from identic.protocol.hashing import fold
 from identic.protocol.ids import Count, Digest, JobId, Millis, PartyId, StepIndex, Unsigned
 from identic.protocol.job.contest import Contest
 from identic.protocol.job.entries import Event as Entry
@@ -159,14 +157,6 @@ class Job:
     def head(self) -> RunHead:
         """The solver's run log so far."""
         return RunHead(self.id, Count(self.frontier.size), self.frontier.root)
-
-    def head_at(self, marks: int) -> RunHead:
-        """The solver's run log cut to ``marks`` leaves, ``marks <= len(self.marks)``."""
-        leaves = [
-            run_leaf(mark, record.step, record.state_root)
-            for mark, record in enumerate(self.marks[:marks])
-        ]
-        return RunHead(self.id, Count(marks), fold(leaves))
 
     @property
     def step_ms(self) -> Millis:
