@@ -35,8 +35,8 @@ test: native  ## Run every test (PYTEST_ARGS adds to the command line).
 test-arm: $(INSTALL)  ## Run the vector suite on AArch64 code, cross-compiled, under qemu.
 	$(PY) -m tests.kernels.arm $(PYTEST_ARGS)
 
-bench: native  ## Time operators and a step against torch; writes out/bench.json.
-	$(PY) -m tests.bench
+bench: native  ## Time operators and steps against torch; writes out/bench.json.
+	$(BIN)/identic bench $(BENCH_ARGS)
 
 bench-dispute: native  ## Play disputes about lies of every kind; writes out/bench-dispute.json.
 	$(PY) -m tests.bench.disputes

@@ -75,6 +75,7 @@ COMMANDS: Final = (
     Command("node status", f"{_HERE}.node:status", "Show how a running node fares."),
     Command("key show", f"{_HERE}.key:show", "Show this identity, and the card to hand out."),
     Command("doctor", f"{_HERE}.doctor:doctor", "Check what this machine can do."),
+    Command("bench", f"{_HERE}.bench:bench", "Time operators and training steps beside torch."),
     Command(
         "debug eval",
         f"{_HERE}.debug:evaluate",

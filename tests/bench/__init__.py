@@ -1,5 +1,1 @@
-"""Times operators, training steps and commitments beside torch, numpy and hashlib.
-
-``python -m tests.bench`` measures each number of threads in a process of its own, so that no
-library keeps the number of another measurement. docs/benchmarks.md says what is measured.
-"""
+"""Tests of what is measured, and the figures of disputes."""

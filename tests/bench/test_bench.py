@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.bench import __main__ as bench
-from tests.bench import operators
-from tests.bench.rows import Benchmark, Row, cells, markdown
+from identic.node.bench import operators, run, steps
+from identic.node.bench.rows import Benchmark, Row, cells, markdown
+from identic.node.cli import main
 
 FUNCTIONS = [b for b in operators.benchmarks() if not b.name.startswith(("matmul", "adamw"))]
 
@@ -34,8 +34,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bench")
     only = ["digits", "matmul 256", "layer norm", "tensor digest"]
     words = [word for name in only for word in ("--only", name)]
-    arguments = ["--quick", "--threads", "1", "--out", str(folder), *words]
-    assert bench.main(arguments) == 0
+    assert main.run(["bench", "--quick", "--threads", "1", "--into", str(folder), *words]) == 0
     return folder
 
 
@@ -60,6 +59,36 @@ def test_the_table_has_the_same_rows(report: Path) -> None:
     found = json.loads((report / "bench.json").read_text())
     table = (report / "bench.md").read_text()
     assert markdown(found["machine"], [Row(**row) for row in found["rows"]]) == table
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--clock", "sun"], ["--threads", "0"], ["--only", "no such row", "--quick"]]
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], tmp_path: Path) -> None:
+    assert main.run(["bench", "--threads", "1", *arguments, "--into", str(tmp_path)]) == 2
+
+
+def test_without_torch_the_bench_says_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main.run(["bench", "--quick"]) == 3
+    assert "identic[torch]" in capsys.readouterr().err
+
+
+def test_a_measuring_process_that_fails_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "VARIABLES", ())
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    assert main.run(["bench", "--quick"]) == 3
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_without_the_examples_steps_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {b.name for b in steps.benchmarks()} >= {"gpt step", "digits step"}
+    monkeypatch.setattr(steps, "EXAMPLES", Path("nowhere"))
+    assert {b.name for b in steps.benchmarks()} == {"tensor digest, 16 MiB"}
 
 
 def test_a_row_is_written_with_three_figures() -> None:

@@ -12,9 +12,13 @@ from packaging.version import Version
 
 from tests.lint.tree import PACKAGES, ROOT
 
-# Modules for which a submitter needs torch; CuPy has its one file.
+# Modules for which one needs torch, to submit or to measure; CuPy has its one file.
 NOT_FOR_NODES = (
     "identic.kernels.cupy_backend",
+    *(
+        f"identic.node.bench.{module}"
+        for module in ("convolutions", "machine", "measure", "operators", "resnet18", "steps")
+    ),
     "identic.node.capture",
     "identic.node.cli.demo",
     "identic.node.cli.submitting",

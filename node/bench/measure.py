@@ -11,10 +11,12 @@ from dataclasses import asdict
 import torch
 
 from identic.kernels import _native
-from tests.bench import convolutions, operators, steps
-from tests.bench.machine import Peak, describe
-from tests.bench.rows import Benchmark, Row
-from tests.bench.timing import CLOCKS, FULL, QUICK, Clock, Effort, measure
+from identic.node.bench import convolutions, operators, steps
+from identic.node.bench.machine import Peak, describe
+from identic.node.bench.rows import Benchmark, Row
+from identic.node.bench.timing import CLOCKS, FULL, QUICK, Clock, Effort, measure
+
+LEFT_OUT = "training steps: examples/ is not here; run it in a clone of the repository"
 
 
 def selected(words: Sequence[str]) -> Iterator[Benchmark]:
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     _native.set_threads(options.threads)
     effort = QUICK if options.quick else FULL
     peak = Peak(_native.path(), options.threads)
-    _print(describe())
+    _print({**describe(), **({} if steps.here() else {"left out": LEFT_OUT})})
     for benchmark in selected(options.only):
         for row in rows(benchmark, effort, CLOCKS[options.clock], options.threads, peak):
             _print(asdict(row))

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from identic.kernels.arrays import Array, empty
 from identic.kernels.windows import native
+from identic.node.bench.rows import Benchmark, Case, Timed
 from identic.protocol.dtypes import DType
 from identic.protocol.ops import TABLE
 from identic.protocol.program.types import Attribute
 from identic.protocol.tensors import TensorType
-from tests.bench.rows import Benchmark, Case, Timed
 
 BATCH = 8
 

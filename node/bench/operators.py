@@ -15,6 +15,7 @@ from identic.kernels import _native
 from identic.kernels.arrays import Array
 from identic.kernels.cpu_backend import CpuBackend, element_strides
 from identic.kernels.executor import Executor
+from identic.node.bench.rows import Benchmark, Case, Timed
 from identic.node.capture.data import dtype_of
 from identic.node.capture.optimizers import Inputs, Update
 from identic.node.capture.settings import groups
@@ -25,7 +26,6 @@ from identic.protocol.lowering import Builder, lower
 from identic.protocol.program.types import CONTEXT_TYPE, Program, Section, Variable
 from identic.protocol.program.unroll import unroll
 from identic.protocol.tensors import TensorType
-from tests.bench.rows import Benchmark, Case, Timed
 
 ROWS, WIDTH, WIDE, CLASSES = 2048, 128, 512, 256
 """Tokens of a step, width of the network, width between two layers, scores."""

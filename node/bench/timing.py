@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.bench.rows import Case, Timed
+from identic.node.bench.rows import Case, Timed
 
 Clock = Callable[[], float]
 

@@ -1,0 +1,97 @@
+"""One measuring process for each number of threads, and the report of what they print."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from identic.node.bench.rows import Row, markdown
+from identic.protocol.errors import LocalError
+
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to measure.
+
+    Attributes:
+        only: words of which a benchmark's name has one; all benchmarks without words.
+        threads: of each side, one measurement for each number.
+        quick: a look of seconds, not a figure.
+        clock: ``wall``, or ``cpu`` for time on the processor.
+    """
+
+    only: tuple[str, ...] = ()
+    threads: tuple[int, ...] = (1, 2)
+    quick: bool = False
+    clock: str = "wall"
+
+
+def measured(wanted: Wanted) -> Iterator[dict[str, str] | Row]:
+    """The machine in words, then each row as it is measured.
+
+    Raises:
+        LocalError: torch is not installed, or a measuring process fails.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise LocalError(
+            "the bench compares with torch, which is not installed",
+            remedy="pip install 'identic[torch]'",
+        )
+    passed = ["--clock", wanted.clock, *(["--quick"] if wanted.quick else [])]
+    for word in wanted.only:
+        passed += ["--only", word]
+    for number, threads in enumerate(wanted.threads):
+        lines = _process(threads, passed)
+        machine = {name: str(value) for name, value in next(lines, {}).items()}
+        if not number:
+            yield machine
+        for line in lines:
+            yield Row(**line)
+
+
+def _process(threads: int, passed: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """What a process with so many threads prints."""
+    command = [sys.executable, "-m", "identic.node.bench.measure", "--threads", str(threads)]
+    with subprocess.Popen(
+        [*command, *passed],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **dict.fromkeys(VARIABLES, str(threads))},
+    ) as process:
+        if process.stdout is None:
+            raise RuntimeError("the process has no standard output")
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode:
+        raise LocalError(
+            f"measuring with {threads} threads ended with {process.returncode}",
+            remedy="what it says stands above",
+        )
+
+
+def report(machine: dict[str, str], rows: Sequence[Row]) -> dict[str, Any]:
+    """The report for programs."""
+    return {"machine": machine, "rows": [asdict(row) for row in rows]}
+
+
+def write(folder: Path, machine: dict[str, str], rows: Sequence[Row]) -> tuple[Path, Path]:
+    """Write ``bench.json`` and ``bench.md``; returns the files."""
+    told, shown = folder / "bench.json", folder / "bench.md"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        told.write_text(json.dumps(report(machine, rows), indent=1) + "\n", encoding="utf-8")
+        shown.write_text(markdown(machine, rows), encoding="utf-8")
+    except OSError as error:
+        raise LocalError(
+            f"cannot write to {folder}: {error.strerror}", remedy="choose another with --into"
+        ) from error
+    return told, shown
