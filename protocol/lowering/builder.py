@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from identic.protocol.dtypes import DType
 from identic.protocol.graph import Place
 from identic.protocol.ids import Unsigned
-from identic.protocol.lowering import constants
+from identic.protocol.lowering import constants, passes
 from identic.protocol.ops import TABLE
 from identic.protocol.program.types import Attribute, Instruction, Section
 from identic.protocol.tensors import TensorType, broadcast_shapes
@@ -24,7 +24,7 @@ from identic.protocol.tensors import TensorType, broadcast_shapes
 
 @dataclass(frozen=True)
 class _Made:
-    """An instruction before unused ones are dropped."""
+    """An instruction before the passes."""
 
     op: str
     inputs: tuple[int, ...]
@@ -154,25 +154,11 @@ class Builder:
     # ---- the end --------------------------------------------------------------------------
 
     def finish(self, outputs: Sequence[int]) -> tuple[Section, tuple[Place, ...]]:
-        """The section with the instructions its outputs need, and the place of each."""
-        first = len(self._inputs)
-        live = set(outputs)
-        for index in reversed(range(len(self._made))):
-            if first + index in live:
-                live.update(self._made[index].inputs)
-        number = {value: value for value in range(first)}
-        instructions: list[Instruction] = []
-        places: list[Place] = []
-        for index, made in enumerate(self._made):
-            if first + index not in live:
-                continue
-            number[first + index] = first + len(instructions)
-            inputs = tuple(Unsigned(number[i]) for i in made.inputs)
-            instructions.append(
-                Instruction(made.op, inputs, made.attributes, self.types[first + index])
-            )
-            places.append(made.place)
-        section = Section(
-            self._inputs, tuple(instructions), tuple(Unsigned(number[o]) for o in outputs)
+        """The section after all passes, and the place of each instruction."""
+        made = tuple(
+            Instruction(m.op, tuple(map(Unsigned, m.inputs)), m.attributes, kind)
+            for m, kind in zip(self._made, self.types[len(self._inputs) :], strict=True)
         )
-        return section, tuple(places)
+        places = tuple(m.place for m in self._made)
+        done = passes.run(passes.Body(self._inputs, made, places, tuple(outputs)))
+        return done.section(), done.places

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+import numpy as np
 import pytest
+import torch
 
 from identic.node.capture import Captured, TrainingJob, capture
-from identic.protocol.lowering import constants
+from identic.protocol.dtypes import DType
+from identic.protocol.lowering import constants, passes
+from identic.protocol.ops.base import Call
+from identic.protocol.ops.evaluate import ReadElement
+from tests.capture.interpreter import TorchBackend
 from tests.capture.models import CASES, RANDOM
 
 
@@ -36,6 +42,25 @@ def exact() -> Iterator[Exact]:
         found.numbers[word] = value
         return word
 
+    computed = passes.element  # type: ignore[attr-defined]
+
+    def follow(call: Call, flat: int, read: ReadElement) -> int:
+        """Remember what a constant that is computed stands for, too."""
+        word = computed(call, flat, read)
+        if call.output.dtype is DType.FLOAT32:
+            given = []
+            for number, kind in enumerate(call.inputs):
+                bits = read(number, 0)
+                value: float = kind.dtype.signed(bits)
+                if kind.dtype is DType.FLOAT32:
+                    value = found.numbers.get(bits, float(np.uint32(bits).view(np.float32)))
+                dtype = TorchBackend(torch.float64).dtype(kind.dtype)
+                given.append(torch.full(tuple(kind.shape), value, dtype=dtype))
+            exact = TorchBackend(torch.float64).compute(call, given)
+            found.numbers[word] = float(exact.reshape(-1)[0])
+        return word
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "float32_word", remember)
+        patch.setattr(passes, "element", follow)
         yield found
