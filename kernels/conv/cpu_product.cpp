@@ -115,7 +115,7 @@ void run_part(const Path& path, const Product& p, Part& part) {
   });
   /* Blocks are made smaller when there are too few for the threads. */
   const int64_t wanted = threads() == 1 ? 1 : 4 * threads();
-  int64_t width = std::min(BLOCK_COLUMNS, BLOCK_FLOATS / part.k / tile_columns * tile_columns);
+  int64_t width = std::min(BLOCK_COLUMNS, BLOCK_FLOATS / part.k) / tile_columns * tile_columns;
   width = std::min(round_up(count_of(all, wanted), tile_columns), std::max(width, 2 * tile_columns));
   const int64_t across = count_of(all, width);
   const int64_t down = std::min(count_of(p.rows, 2 * tile_rows), count_of(wanted, across));

@@ -89,6 +89,7 @@ Panels room(Slot slot, int64_t lines, int64_t tile, int64_t k) {
 void multiply_alone(const Path& path, const Product& product) {
   const int64_t tile_rows = path.matmul.tile_rows;
   const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, tile_rows);
+  const int64_t block_columns = round_up(BLOCK_COLUMNS, path.matmul.tile_columns);
   Packed packed{};
   for (packed.column0 = 0; packed.column0 < product.n; packed.column0 += packed.columns) {
     packed.columns = std::min(PACKED_COLUMNS, product.n - packed.column0);
@@ -100,8 +101,8 @@ void multiply_alone(const Path& path, const Product& product) {
         packed.rows = std::min(block_rows, product.m - packed.row0);
         packed.left = room(SLOT_LEFT, packed.rows, tile_rows, packed.k);
         pack_left(path, product, packed, 0, packed.rows);
-        for (int64_t j = 0; j < packed.columns; j += BLOCK_COLUMNS) {
-          run_block(path, product, packed, 0, packed.rows, j, std::min(BLOCK_COLUMNS, packed.columns - j));
+        for (int64_t j = 0; j < packed.columns; j += block_columns) {
+          run_block(path, product, packed, 0, packed.rows, j, std::min(block_columns, packed.columns - j));
         }
       }
     }
