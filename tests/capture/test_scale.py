@@ -1,0 +1,55 @@
+"""Programs without weights, and the same program from every process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from identic.node.capture import CaptureError, TrainingJob, capture
+from identic.protocol.program.codec import program_digest
+from identic.protocol.program.validate import Limits, validate
+from tests.capture.zoo import ZOO
+from tests.lint.tree import ROOT
+
+DIGEST = """
+from tests.capture.zoo import ZOO
+from identic.node.capture import capture
+from identic.protocol.program.codec import program_digest
+print(program_digest(capture(ZOO["llama"].job()).program).hex())
+"""
+
+
+@pytest.fixture(scope="module")
+def digest() -> str:
+    """Of the program of the small Llama, made in this process."""
+    return program_digest(capture(ZOO["llama"].job()).program).hex()
+
+
+def test_cap_1__a_model_on_the_meta_device_has_a_program_and_no_state(digest: str) -> None:
+    job = ZOO["llama"].job()
+    with torch.device("meta"):
+        model = ZOO["llama"].make()
+    empty = capture(TrainingJob(model, job.loss, job.optimizer, job.data, job.steps, seed=7))
+    validate(empty.program, Limits())
+    assert program_digest(empty.program).hex() == digest
+    assert all(p.device.type == "meta" for p in model.parameters())
+    with pytest.raises(CaptureError, match="meta device") as caught:
+        _ = empty.state
+    assert caught.value.rule == "CAP-1"
+
+
+@pytest.mark.parametrize("seed", ["1", "77"])
+def test_cap_2__another_process_makes_the_same_program(digest: str, seed: str) -> None:
+    """Whatever order Python's sets have there, and whoever made the weights."""
+    found = subprocess.run(
+        [sys.executable, "-c", DIGEST],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == digest
