@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +30,7 @@ def _written(x: Tensor, write: Callable[[Tensor], object]) -> Tensor:
     return y
 
 
-def _set(place: object, value: float | Operation) -> Operation:
+def _set(place: Any, value: float | Operation) -> Operation:
     """A function that writes to a place of a copy."""
 
     def run(x: Tensor) -> Tensor:
@@ -66,7 +67,7 @@ EXTREMES: tuple[Operation, ...] = (
     lambda x: x.argmin(1),
     lambda x: x.argmin() + x.argmax(),
     lambda x: x.max() + x.min(),
-    lambda x: sum(x.aminmax(dim=1)),
+    lambda x: torch.add(*x.aminmax(dim=1)),
     lambda x: x.argsort(1).amin(1) + x.argsort(1).abs().amax(1),
     lambda x: (x > 0).amax(1),
     lambda x: torch.fmax(x, x * 2) + torch.fmin(x, x.neg()),
@@ -147,8 +148,8 @@ NORMS: tuple[Operation, ...] = (
     lambda x: torch.linalg.vector_norm(x, 1, dim=1) + torch.linalg.vector_norm(x, -math.inf, 1),
     lambda x: torch.linalg.vector_norm(x.detach(), 0, dim=1),
     lambda x: torch.linalg.matrix_norm(x) + x.var() + x.std(),
-    lambda x: x.var(1) + x.std(1, unbiased=False) + sum(torch.var_mean(x, 1)),
-    lambda x: sum(torch.std_mean(x, 0)),
+    lambda x: x.var(1) + x.std(1, unbiased=False) + torch.add(*torch.var_mean(x, 1)),
+    lambda x: torch.add(*torch.std_mean(x, 0)),
     lambda x: torch._weight_norm(x, x[:1] + 2, 1) + torch._weight_norm(x, x[:, :1] + 2, 0),
     lambda x: F.normalize(x, dim=1) + F.layer_norm(x, (12,)) + F.rms_norm(x, (12,), eps=1e-5),
     lambda x: F.group_norm(x, 4) + F.batch_norm(x, None, None, training=True),
