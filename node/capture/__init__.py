@@ -28,6 +28,7 @@ from identic.node.capture.initial import initial
 from identic.node.capture.job import SGD, AdamW, Average, TrainingJob, WarmupCosine
 from identic.node.capture.loading import load_job
 from identic.node.capture.program import Captured, Notes, Summary, capture
+from identic.node.capture.start import Start
 from identic.protocol.lowering import CaptureError
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Examples",
     "Notes",
     "Rows",
+    "Start",
     "Summary",
     "TrainingJob",
     "WarmupCosine",

@@ -32,7 +32,7 @@ from identic.node.capture.checked import CheckedJob
 from identic.node.capture.job import SGD, AdamW, TrainingJob
 from identic.node.capture.program import Captured
 from identic.node.capture.randomness import Randomness
-from identic.node.capture.settings import KEPT, kind_of
+from identic.node.capture.settings import KEPT, Kind, kind_of
 from identic.node.capture.tracing import math_attention, uncompiled
 from identic.protocol.lowering import CaptureError
 from identic.protocol.program.context import context
@@ -328,7 +328,7 @@ def _compare_update(
         torch.nn.utils.clip_grad_value_(new.values(), job.clip_value)
     if job.clip is not None:
         torch.nn.utils.clip_grad_norm_(new.values(), job.clip)
-    optimizer = twin(checked, new)
+    optimizer = twin(captured, new)
     optimizer.step()
     for name, ours in zip(names, after, strict=False):
         if name in new:
@@ -360,7 +360,27 @@ def _compare_averages(
         tally.step(f"average of {name}", ours, want, old[name])
 
 
-def twin(checked: CheckedJob, parameters: Mapping[str, torch.Tensor]) -> torch.optim.Optimizer:
+def twin(captured: Captured, parameters: Mapping[str, torch.Tensor]) -> torch.optim.Optimizer:
+    """Torch's optimizer of the job over other tensors, as it stands before the first step."""
+    checked = captured.checked
+    optimizer = _optimizer(checked, parameters)
+    kept = {v.name: a for v, a in zip(captured.program.state, captured.state, strict=True)}
+    for group in checked.groups():
+        for name in group.names if group.taken else ():
+            state = {
+                theirs: torch.from_numpy(np.array(kept[f"{word}.{name}"]))
+                for word, theirs in KEPT[group.kind].items()
+                if f"{word}.{name}" in kept
+            }
+            if group.kind is Kind.ADAM:
+                state["step"] = torch.tensor(float(group.taken))
+            optimizer.state[parameters[name]] = state
+    return optimizer
+
+
+def _optimizer(
+    checked: CheckedJob, parameters: Mapping[str, torch.Tensor]
+) -> torch.optim.Optimizer:
     """Torch's optimizer of the job over other tensors, with the numbers of the first step."""
     job, o = checked.job, checked.job.optimizer
     factor = job.factor(0)
@@ -390,8 +410,4 @@ def twin(checked: CheckedJob, parameters: Mapping[str, torch.Tensor]) -> torch.o
     ]
     kind: Any = type(o)
     made: torch.optim.Optimizer = kind(groups)
-    for p, state in o.state.items():
-        if id(p) in mine:
-            copied = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in state.items()}
-            made.state[mine[id(p)]] = copied
     return made

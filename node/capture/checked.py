@@ -12,7 +12,8 @@ from torch import nn
 from identic.node.capture.data import Rows, Windows
 from identic.node.capture.job import TrainingJob
 from identic.node.capture.places import Places, follow_backward
-from identic.node.capture.settings import Group, groups, optimized
+from identic.node.capture.settings import KEPT, Group, groups, kind_of, optimized
+from identic.node.capture.start import Begun, Start, begin
 from identic.node.capture.tracing import DTYPES
 from identic.protocol.lowering import CaptureError
 
@@ -75,6 +76,7 @@ class CheckedJob:
         model: its module, without wrappers.
         parameters: by name, each tensor once.
         buffers: by name, each tensor once.
+        begun: what the job begins with instead of the model's own tensors.
         trained: names of the parameters that the step trains, in order; shorter after tracing
             if the loss does not depend on one.
         sources: the data tensors.
@@ -92,6 +94,7 @@ class CheckedJob:
         self.trained = [n for n, p in self.parameters.items() if p.requires_grad and n in held]
         self.left_out = [n for n, p in self.parameters.items() if p.requires_grad and n not in held]
         self.unused: list[str] = []
+        self.begun: Begun | None = None if job.start is None else begin(job.start)
         self.sources = job.data.tensors()
         self._check()
 
@@ -124,9 +127,27 @@ class CheckedJob:
         """Train the parameters alone that the loss depends on, as torch's optimizers do."""
         self.trained = [n for n in self.trained if n not in self.unused]
 
-    def groups(self, taken: int = 0) -> list[Group]:
+    def groups(self) -> list[Group]:
         """The groups of the trained parameters."""
-        return groups(self.job, {n: self.parameters[n] for n in self.trained}, taken)
+        return groups(self.job, {n: self.parameters[n] for n in self.trained}, self._taken())
+
+    def _taken(self) -> int:
+        """Steps that the start's optimizer had taken, if it kept what this one keeps."""
+        begun, start = self.begun, self.job.start
+        if begun is None:
+            return 0
+        explicit = isinstance(start, Start) and start.taken is not None
+        kept = (f"{w}.{n}" for w in KEPT[kind_of(self.job)] for n in self.trained)
+        return begun.taken if explicit or any(n in begun.tensors for n in kept) else 0
+
+    def aliases(self, name: str) -> list[str]:
+        """All names of a parameter or buffer, its own first."""
+        tensor = {**self.parameters, **self.buffers}[name]
+        named = [
+            *self.model.named_parameters(remove_duplicate=False),
+            *self.model.named_buffers(remove_duplicate=False),
+        ]
+        return [name, *(n for n, t in named if t is tensor and n != name)]
 
     def example(self) -> list[torch.Tensor]:
         """Tensors of the types of one shard's batch."""

@@ -17,12 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from identic.node.capture.data import Rows, Windows
+from identic.node.capture.start import Start
 from identic.protocol.lowering import CaptureError
 
 
@@ -122,6 +124,8 @@ class TrainingJob:
         shards: equal pieces each batch falls into, whose gradients are averaged; part of the
             result, not of the speed.
         average: a running average of the weights to keep.
+        start: where to begin instead of the model's own weights: the folder of a finished job,
+            a safetensors file, or a ``Start``.
         seed: of every random number of the job, from 0 to 2**64 - 1.
     """
 
@@ -136,6 +140,7 @@ class TrainingJob:
     clip_value: float | None = None
     shards: int = 1
     average: Average | None = None
+    start: Start | str | Path | None = None
     seed: int = 0
 
     def factor(self, step: int) -> float:

@@ -39,6 +39,8 @@ class Notes:
     """The same of the update section."""
     torch: str
     """Version of torch that traced the step."""
+    origin: str = ""
+    """What the job goes on from, in words; empty if it begins with the model's own weights."""
     remarks: tuple[str, ...] = ()
     """What the submitter should know: parameters that are not trained, and the like."""
 
@@ -138,7 +140,13 @@ def capture(job: TrainingJob) -> Captured:
     )
     return Captured(
         program=program,
-        notes=Notes(gradient_notes, update_notes, torch.__version__, tuple(_remarks(checked))),
+        notes=Notes(
+            gradient_notes,
+            update_notes,
+            torch.__version__,
+            checked.begun.origin if checked.begun else "",
+            tuple(_remarks(checked)),
+        ),
         summary=_summary(checked, program),
         random=any(n.target.startswith("identic.uniform") for n in traced.graph.nodes),
         checked=checked,
@@ -157,35 +165,70 @@ class _Layout:
         self.update = Update(checked.job, checked.groups())
         average = checked.job.average
         self._renamed = average is not None and average.model_file
-        names = {
-            n: f"trained.{n}" if self._renamed and n in checked.trained else n
-            for n in checked.parameters
-        }
-        self._weights = [_of_tensor(names[n], p) for n, p in checked.parameters.items()]
+        self._weights = [self._weight(n) for n in checked.parameters]
         self.trained = tuple(Variable(n, _type_of(checked.parameters[n])) for n in checked.trained)
-        averages = [
-            _of_tensor(n if self._renamed else f"average.{n}", checked.parameters[n])
-            for n in checked.trained
-            if average is not None
-        ]
+        averages = [self._average(n) for n in checked.trained if average is not None]
         self._averages = averages if self._renamed else []
         changed = _changed_buffers(checked, traced.graph)
-        self.buffers = [_of_tensor(n, b) for n, b in checked.buffers.items() if n in changed]
+        self.buffers = [self._buffer(n, n) for n in checked.buffers if n in changed]
         kept = kept_state(checked.job, {n: checked.parameters[n] for n in checked.trained})
-        own = [_kept(v, kept.get(v.name)) for v in self.update.variables(self.trained)]
+        own = [self._kept(v, kept.get(v.name)) for v in self.update.variables(self.trained)]
         self.optimizer = own if self._renamed else own + averages
         self.data = self._data(changed)
+
+    def _weight(self, name: str) -> _Tensor:
+        """A parameter under the name it has in the program."""
+        checked, kind = self.checked, _type_of(self.checked.parameters[name])
+        new = f"trained.{name}" if self._renamed and name in checked.trained else name
+        variable, aliases = Variable(new, kind), checked.aliases(name)
+        if checked.begun is None:
+            return _of_tensor(variable, checked.parameters[name])
+        found = checked.begun.of([*(f"trained.{a}" for a in aliases), *aliases], variable)
+        # CAP-17: every parameter begins as what the start has for it.
+        if found is None:
+            raise CaptureError(
+                "CAP-17",
+                f"{checked.begun.origin} has no {name}.",
+                advice="make the same model, or load the weights there are in the job function.",
+            )
+        return _of_array(variable, found)
+
+    def _average(self, name: str) -> _Tensor:
+        """The running average of a parameter: at first that of the start, or the parameter."""
+        weight = self._weight(name)
+        new = name if self._renamed else f"average.{name}"
+        variable, begun = Variable(new, weight.variable.type), self.checked.begun
+        apart = [n for n in (name,) if begun and f"trained.{name}" in begun.tensors]
+        found = begun.of([f"average.{name}", *apart], variable) if begun else None
+        return _Tensor(variable, weight.content) if found is None else _of_array(variable, found)
+
+    def _buffer(self, name: str, new: str) -> _Tensor:
+        """A buffer: what the start has for it, or what the model has."""
+        tensor, begun = self.checked.buffers[name], self.checked.begun
+        variable = Variable(new, _type_of(tensor))
+        found = begun.of(self.checked.aliases(name), variable) if begun else None
+        return _of_tensor(variable, tensor) if found is None else _of_array(variable, found)
+
+    def _kept(self, variable: Variable, content: Array | None) -> _Tensor:
+        """State of the optimizer: what the start or the optimizer has kept, or zeros."""
+        begun = self.checked.begun
+        found = begun.of([variable.name], variable) if begun else None
+        content = content if found is None else found
+        return _zeros(variable) if content is None else _of_array(variable, content)
 
     def _data(self, changed: set[str]) -> list[_Tensor]:
         checked = self.checked
         # CAP-6: a tensor found in the step is one repeated number, or committed data.
         lifted = enumerate(self.traced.constants)
-        return [
-            *(_of_array(n, a) for n, a in checked.sources),
-            _of_array("schedule", self.update.table),
-            *(_of_tensor(f"buffer.{n}", b) for n, b in checked.buffers.items() if n not in changed),
-            *(_of_array(f"constant.{i}", c) for i, c in lifted if not _uniform(c)),
+        arrays = [
+            *checked.sources,
+            ("schedule", self.update.table),
+            *((f"constant.{i}", c) for i, c in lifted if not _uniform(c)),
         ]
+        fixed = [self._buffer(n, f"buffer.{n}") for n in checked.buffers if n not in changed]
+        data = [_of_array(Variable(n, _type_of_array(a)), a) for n, a in arrays]
+        count = len(checked.sources) + 1
+        return [*data[:count], *fixed, *data[count:]]
 
     @property
     def parameters(self) -> tuple[Variable, ...]:
@@ -195,7 +238,7 @@ class _Layout:
     @property
     def given(self) -> tuple[_Tensor, ...]:
         """Every variable with its first content, in the order of state and data."""
-        loss = _kept(Variable("loss", LOSS_TYPE), None)
+        loss = _zeros(Variable("loss", LOSS_TYPE))
         state = (*self._weights, *self._averages, *self.buffers, *self.optimizer, loss)
         return (*state, *self.data)
 
@@ -208,19 +251,20 @@ class _Layout:
         return [f"average.{v.name}" for v in self.trained] if self._renamed else []
 
 
-def _of_tensor(name: str, tensor: torch.Tensor) -> _Tensor:
-    return _Tensor(Variable(name, _type_of(tensor)), partial(_content, name, tensor))
+def _of_tensor(variable: Variable, tensor: torch.Tensor) -> _Tensor:
+    return _Tensor(variable, partial(_content, variable.name, tensor))
 
 
-def _of_array(name: str, array: Array) -> _Tensor:
-    return _Tensor(Variable(name, TensorType.of(dtype_of(array), array.shape)), lambda: array)
+def _of_array(variable: Variable, array: Array) -> _Tensor:
+    return _Tensor(variable, lambda: array)
 
 
-def _kept(variable: Variable, content: Array | None) -> _Tensor:
-    """State of the optimizer: what it has kept, or zeros."""
-    if content is not None:
-        return _Tensor(variable, lambda: content)
+def _zeros(variable: Variable) -> _Tensor:
     return _Tensor(variable, lambda: np.zeros(tuple(variable.type.shape), np.float32))
+
+
+def _type_of_array(array: Array) -> TensorType:
+    return TensorType.of(dtype_of(array), array.shape)
 
 
 def _type_of(tensor: torch.Tensor) -> TensorType:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from identic.node.capture.job import Average as Average
     from identic.node.capture.job import TrainingJob as TrainingJob
     from identic.node.capture.job import WarmupCosine as WarmupCosine
+    from identic.node.capture.start import Start as Start
 
 _JOB_WORDS = {
     "AdamW": "job",
@@ -26,6 +27,7 @@ _JOB_WORDS = {
     "Examples": "data",
     "Rows": "data",
     "SGD": "job",
+    "Start": "start",
     "TrainingJob": "job",
     "WarmupCosine": "job",
     "Windows": "data",
@@ -38,6 +40,7 @@ __all__ = [
     "Average",
     "Examples",
     "Rows",
+    "Start",
     "TrainingJob",
     "WarmupCosine",
     "Windows",

@@ -36,7 +36,7 @@ def eager_losses(captured: Captured, steps: int) -> list[float]:
     job, checked = captured.checked.job, captured.checked
     model = copy.deepcopy(job.model)
     named = dict(model.named_parameters())
-    optimizer = twin(checked, {n: named[n] for n in checked.trained})
+    optimizer = twin(captured, {n: named[n] for n in checked.trained})
     losses = []
     for step in range(steps):
         words = context(job.seed, step, 0)
