@@ -27,7 +27,8 @@ def _argsort_type(x: Tensor, axis: int, descending: bool) -> Tensor:
 @torch.library.custom_op("identic::argtopk", mutates_args=())
 def argtopk(x: Tensor, k: int, axis: int, largest: bool) -> Tensor:
     """Positions of the ``k`` largest or smallest elements in order, the first of equal ones."""
-    return argsort(x, axis, largest).narrow(axis, 0, k).clone()
+    order: Tensor = argsort(x, axis, largest)
+    return order.narrow(axis, 0, k).clone()
 
 
 @argtopk.register_fake

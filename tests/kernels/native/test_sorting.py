@@ -169,7 +169,7 @@ def test_num_14__scatter_add_along_an_axis(seed: int) -> None:
     got = everywhere(run)
     for _ in range(4):
         place = tuple(int(rng.integers(n)) for n in shape)
-        line = (*place[:axis], slice(None), *place[axis + 1 :])
+        line: tuple[int | slice, ...] = (*place[:axis], slice(None), *place[axis + 1 :])
         before, result = words(x[place])[0], words(got[place])[0]
         if any(p >= n for a, (p, n) in enumerate(zip(place, sizes, strict=True)) if a != axis):
             assert result == before

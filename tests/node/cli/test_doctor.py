@@ -14,11 +14,12 @@ from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.cli import machine, selftest
 from identic.node.cli.screens.report import Outcome
 from identic.node.config import Config
+from identic.node.execution.selftest import GOLDEN, digest
 from tests.node.cli.conftest import Command, process
 
 
 def test_the_known_bits_are_those_of_the_reference() -> None:
-    assert selftest.digest(ReferenceBackend()) == selftest.GOLDEN
+    assert digest(ReferenceBackend()) == GOLDEN
 
 
 @pytest.mark.parametrize("path", _native.paths())
@@ -26,7 +27,7 @@ def test_every_path_gives_the_known_bits(path: str) -> None:
     before = _native.path()
     try:
         _native.set_path(path)
-        assert selftest.digest(CpuBackend()) == selftest.GOLDEN
+        assert digest(CpuBackend()) == GOLDEN
     finally:
         _native.set_path(before)
 

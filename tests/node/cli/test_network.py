@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from identic.node.blobs import Blobs
 from identic.node.cli.folder import BLOBS, INDEX, RunIndex
+from identic.node.cli.places import Places
 from identic.node.demo.network import LocalNetwork, Member
 from identic.node.demo.run import chosen_lie
 from identic.node.identity import Identity
@@ -194,7 +196,7 @@ def lie_about(folder: Path) -> dict[str, object]:
     """A forced error in the middle of the job's first matrix product, at its last step."""
     index = json_form.parse(RunIndex, (folder / INDEX).read_text())
     blob = Blobs(folder / BLOBS, 1 << 30).read(index.artifacts.program, MAX_PROGRAM_BYTES)
-    lie = chosen_lie(unroll(load(blob, Limits())), {}, STEPS)
+    lie = chosen_lie(unroll(load(blob, Limits())), Places(), STEPS)
     return {**lie.settings()["forced_error"], "step": STEPS - 1}  # type: ignore[dict-item]
 
 
@@ -266,6 +268,8 @@ def test_ctrl_c_ends_the_watching_and_not_the_job(config: Path, network: LocalNe
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "100"},
+        # A test run in the background of a script ignores the signal, and its children with it.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith(name)
