@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -261,15 +260,15 @@ def test_ctrl_c_ends_the_watching_and_not_the_job(config: Path, network: LocalNe
     )
     assert posted.code == 0, posted.err
     name = posted.value["name"]
-    command = [sys.executable, "-m", "identic.node.cli.main", "job", "watch", name]
+    # A runner in the background of a script ignores the signal, and its children with it.
+    heard = ("env", "--default-signal=INT", sys.executable)
+    command = [*heard, "-m", "identic.node.cli.main", "job", "watch", name]
     with subprocess.Popen(
         [*command, "--config", str(config)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "100"},
-        # A test run in the background of a script ignores the signal, and its children with it.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith(name)
