@@ -31,7 +31,7 @@ IDN_INLINE Exponential exponential(D x) {
   return {t, multiply_add(mul(r, r), q, r)};
 }
 
-IDN_INLINE F exp_of(F x) {
+IDN_INLINE F exp_by_doubles(F x) {
   const Exponential e = exponential(widen(at_least(at_most(x, 89.0f), -105.0f)));
   const F y = narrow(scale_by_low_bits(add(e.p, splat64(1.0)), e.scale));
   return select(unordered(x, x), not_a_number(), y);
@@ -108,7 +108,7 @@ IDN_INLINE F erf_by_halves(F a) {
 }
 
 /* 1 from 3.999 on. */
-IDN_INLINE F erf_of(F x) {
+IDN_INLINE F erf_by_doubles(F x) {
   const F a = absolute(x);
   const F inside = at_most(a, 3.999f);
   F v;
@@ -120,6 +120,13 @@ IDN_INLINE F erf_of(F x) {
   v = with_sign_of(select(lt(a, splat(3.999f)), v, splat(1.0f)), x);
   return select(unordered(x, x), not_a_number(), v);
 }
+
+#ifdef IDN_FLOAT_TABLES
+#include "functions/cpu_pairs.h"
+#else
+IDN_INLINE F exp_of(F x) { return exp_by_doubles(x); }
+IDN_INLINE F erf_of(F x) { return erf_by_doubles(x); }
+#endif
 
 /*
  * sigmoid x = 1 / (1 + e^-x). Near zero it is 1/2 + x/4 - x^3/48: the cube is too small for binary64

@@ -1,9 +1,10 @@
 /*
  * Chains: many elementwise operators, and sums and maxima along the last axis, in one pass.
  *
- * Memory is read and written once, and what lies between stays in a near cache. A chain runs the
- * very row kernels of the single operators, one after another, on blocks of rows, so its bits are
- * those of the operators called one by one.
+ * Memory is read and written once, and what lies between stays in registers or a near cache. A chain
+ * works on blocks of rows, stage by stage: first what makes rows or integers, by the very row kernels
+ * of the single operators, then a stream (fused/stream.h) of elementwise operators on binary32. Its
+ * bits are those of the operators called one by one.
  *
  * Encoding. A chain has slots. Slots 0 .. inputs-1 are the inputs; instruction i defines slot
  * inputs + i from earlier slots:
@@ -29,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "fused/stream.h"
 #include "native/codes.h"
 
 namespace identic {
@@ -62,7 +64,6 @@ class Chain {
   struct Slot {
     Kind kind;
     bool of_rows;
-    int last_use = -1;   /* instruction that reads it last */
     int output = -1;     /* position among the outputs */
     int room = -1;       /* which temporary holds it, when it is neither input nor output */
   };
@@ -70,15 +71,35 @@ class Chain {
     Step step;
     int code;            /* Unary, Binary, or the Kind converted to */
     int operands[3];
+    int operand_count;
+  };
+  /* Instructions that run before a stream, one by one, and the stream. */
+  struct Stage {
+    std::vector<int> before;
+    std::vector<int> streamed;
+    std::vector<StreamPlan> plan;
+    std::vector<int> slots;  /* of the plan's numbers */
   };
   struct Plan;
   struct View;
+  struct Places;
+  struct Block;
 
   void compile(const Instruction& instruction);
   int checked(const Instruction& instruction, size_t operand) const;
+  bool is_streamed(size_t instruction) const;
+  void assign_stages();
+  void plan_streams();
   void assign_rooms();
-  void run_block(const Plan& plan, int64_t outer, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
-  void execute(const Compiled& step, const View* operands, const View& result, int64_t rows, int64_t columns) const;
+  int64_t table_bytes() const;
+  void see_piece(const Plan& plan, uint8_t* rooms, View* views) const;
+  void see_block(const Plan& plan, const Block& block, View* views) const;
+  void run_piece(const Plan& plan, int64_t begin, int64_t end) const;
+  void run_block(const Plan& plan, const Block& block, const View* views, Places room) const;
+  bool run_stream(const Plan& plan, size_t stage, const View* views, Places room, int64_t rows, int64_t columns) const;
+  void run_one(const Plan& plan, int instruction, const View* views, int64_t rows, int64_t columns) const;
+  void execute(const Plan& plan, const Compiled& step, const View* operands, const View& result, int64_t rows,
+               int64_t columns) const;
 
   size_t input_count_;
   bool reduces_ = false;
@@ -86,6 +107,8 @@ class Chain {
   int64_t element_bytes_ = 1;  /* of the widest temporary */
   std::vector<Slot> slots_;
   std::vector<Compiled> code_;
+  std::vector<int> stage_of_;  /* of each instruction */
+  std::vector<Stage> stages_;
   std::vector<int> outputs_;
 };
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "fused/stream.h"
 #include "native/codes.h"
 
 namespace identic {
@@ -107,6 +108,16 @@ struct ReducePath {
   void (*maximum_rows)(float* out, const float* x, int64_t rows, int64_t n);
 };
 
+/* ---- streams ------------------------------------------------------------------------------------- */
+
+struct StreamPath {
+  int64_t group;  /* elements of the running value */
+  /* The function of a StreamCode; null where there is none. */
+  StreamRun (*step)(int code);
+  /* Rows of n >= group elements. */
+  void (*run)(const StreamStep* first, StreamRows rows, int64_t n);
+};
+
 /* ---- layout and random --------------------------------------------------------------------------- */
 
 struct LayoutPath {
@@ -124,6 +135,7 @@ struct Path {
   PoolPath pool;
   ElementwisePath elementwise;
   ReducePath reduce;
+  StreamPath stream;
   LayoutPath layout;
 };
 

@@ -17,6 +17,6 @@ namespace {
 
 const Path AVX2_PATH = {
     "avx2", avx2_path::MATMUL, avx2_path::CONV, avx2_path::POOL,
-    avx2_path::ELEMENTWISE, avx2_path::REDUCE, avx2_path::LAYOUT};
+    avx2_path::ELEMENTWISE, avx2_path::REDUCE, avx2_path::STREAM, avx2_path::LAYOUT};
 
 }  // namespace identic

@@ -22,6 +22,6 @@ namespace {
 
 const Path AVX512_PATH = {
     "avx512", avx512_path::MATMUL, avx512_path::CONV, avx512_path::POOL,
-    avx512_path::ELEMENTWISE, avx512_path::REDUCE, avx512_path::LAYOUT};
+    avx512_path::ELEMENTWISE, avx512_path::REDUCE, avx512_path::STREAM, avx512_path::LAYOUT};
 
 }  // namespace identic

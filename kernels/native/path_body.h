@@ -10,6 +10,7 @@
 #include "functions/cpu_functions.h"
 #include "elementwise/cpu_rows.h"
 #include "reduce/cpu_rows.h"
+#include "fused/cpu_stream_steps.h"
 #include "layout/cpu_layout.h"
 #include "pool/cpu_rows.h"
 #include "random/cpu_philox.h"
@@ -18,4 +19,5 @@ constexpr MatmulPath MATMUL = {TILE_ROWS, TILE_COLUMNS, pack_left, pack_right, m
 constexpr ConvPath CONV = {pack_near_steps<TILE_ROWS>, pack_near_steps<TILE_COLUMNS>, pack_near_lines};
 constexpr PoolPath POOL = {raise_maxima, find_maxima};
 constexpr ReducePath REDUCE = {sum_rows, sum_chunk, add_row, maximum_rows};
+constexpr StreamPath STREAM = {STREAM_GROUP, stream_step, run_stream};
 constexpr LayoutPath LAYOUT = {transpose, uniform};

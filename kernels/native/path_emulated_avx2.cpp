@@ -18,6 +18,6 @@ namespace {
 
 const Path EMULATED_PATH = {
     "emulated", emulated_path::MATMUL, emulated_path::CONV, emulated_path::POOL,
-    emulated_path::ELEMENTWISE, emulated_path::REDUCE, emulated_path::LAYOUT};
+    emulated_path::ELEMENTWISE, emulated_path::REDUCE, emulated_path::STREAM, emulated_path::LAYOUT};
 
 }  // namespace identic

@@ -17,6 +17,6 @@ namespace {
 
 const Path NEON_PATH = {
     "neon", neon_path::MATMUL, neon_path::CONV, neon_path::POOL,
-    neon_path::ELEMENTWISE, neon_path::REDUCE, neon_path::LAYOUT};
+    neon_path::ELEMENTWISE, neon_path::REDUCE, neon_path::STREAM, neon_path::LAYOUT};
 
 }  // namespace identic

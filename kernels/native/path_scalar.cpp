@@ -15,6 +15,6 @@ namespace {
 
 const Path SCALAR_PATH = {
     "scalar", scalar_path::MATMUL, scalar_path::CONV, scalar_path::POOL,
-    scalar_path::ELEMENTWISE, scalar_path::REDUCE, scalar_path::LAYOUT};
+    scalar_path::ELEMENTWISE, scalar_path::REDUCE, scalar_path::STREAM, scalar_path::LAYOUT};
 
 }  // namespace identic

@@ -100,26 +100,46 @@ static void add_row(float* out, const float* x, int64_t columns, bool last) {
   }
 }
 
-/* NUM-4 is associative and commutative, so lanes may be taken in any order. */
+/* One row in the order of NUM-4, element by element. */
+static float maximum_slowly(const float* x, int64_t n) {
+  float best = idn_max(x[0], x[0]);
+  for (int64_t i = 1; i < n; ++i) best = idn_max(best, x[i]);
+  return best;
+}
+
+/*
+ * NUM-4 is associative and commutative, so lanes may be taken in any order. Without NaNs and zeros the order
+ * is that of plain comparisons.
+ */
 static void maximum_rows(float* out, const float* x, int64_t rows, int64_t n) {
+  constexpr int VECTORS = 4;
   for (int64_t r = 0; r < rows; ++r) {
     const float* row = x + r * n;
-    int64_t i = 0;
-    float best = idn_max(row[0], row[0]);
-    if (n >= 4 * W) {
-      F most[4];
-#pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) most[v] = load(row + v * W);
-      for (i = 4 * W; i + 4 * W <= n; i += 4 * W) {
-#pragma GCC unroll 4
-        for (int v = 0; v < 4; ++v) most[v] = maximum_of(most[v], load(row + i + v * W));
-      }
-      const F top = maximum_of(maximum_of(most[0], most[1]), maximum_of(most[2], most[3]));
-      alignas(64) float lanes[W];
-      store(lanes, top);
-      for (int v = 0; v < W; ++v) best = idn_max(best, lanes[v]);
+    if (n < VECTORS * W) {
+      out[r] = maximum_slowly(row, n);
+      continue;
     }
-    for (; i < n; ++i) best = idn_max(best, row[i]);
-    out[r] = best;
+    F most[VECTORS];
+    M none[VECTORS / 2];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) most[v] = load(row + v * W);
+#pragma GCC unroll 2
+    for (int v = 0; v < VECTORS / 2; ++v) none[v] = unordered(most[2 * v], most[2 * v + 1]);
+    for (int64_t i = VECTORS * W; i < n; i += VECTORS * W) {
+      /* The last vectors may overlap those before them. */
+      const float* from = row + (i + VECTORS * W <= n ? i : n - VECTORS * W);
+      F next[VECTORS];
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) next[v] = load(from + v * W);
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) most[v] = larger(next[v], most[v]);
+#pragma GCC unroll 2
+      for (int v = 0; v < VECTORS / 2; ++v) none[v] = either(none[v], unordered(next[2 * v], next[2 * v + 1]));
+    }
+    alignas(64) float lanes[W];
+    store(lanes, larger(larger(most[0], most[1]), larger(most[2], most[3])));
+    float best = lanes[0];
+    for (int v = 1; v < W; ++v) best = lanes[v] > best ? lanes[v] : best;
+    out[r] = best == 0.0f ? maximum_slowly(row, n) : any(either(none[0], none[1])) ? idn_float(IDN_NAN_BITS) : best;
   }
 }

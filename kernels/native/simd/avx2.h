@@ -111,6 +111,26 @@ IDN_INLINE D look_up8(const double* table, Lookup at) {
   return {look_up_half(table, at.lo, at.lo_half), look_up_half(table, at.hi, at.hi_half)};
 }
 
+/* Tables of binary32: entry at mod 8 of 8 for each lane, and rows of 4 taken apart. */
+#define IDN_FLOAT_TABLES
+IDN_INLINE F look_up8(const float* table, U at) { return {_mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at.v)}; }
+IDN_INLINE void load_rows4(const float (*table)[4], U at, F columns[4]) {
+  alignas(32) uint32_t bytes[8];
+  _mm256_store_si256((__m256i*)bytes, _mm256_slli_epi32(at.v, 4));
+  auto row = [&](int lane) { return _mm_loadu_ps((const float*)((const char*)table + bytes[lane])); };
+  __m256 r[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(row(i)), row(i + 4), 1);
+  }
+  const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
+  const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
+  columns[0].v = _mm256_shuffle_ps(a, c, 0x44);
+  columns[1].v = _mm256_shuffle_ps(a, c, 0xee);
+  columns[2].v = _mm256_shuffle_ps(b, d, 0x44);
+  columns[3].v = _mm256_shuffle_ps(b, d, 0xee);
+}
+
 /* The 8 x 8 block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
 constexpr int TRANSPOSE = 8;
 IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {

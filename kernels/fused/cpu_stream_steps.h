@@ -1,0 +1,175 @@
+/*
+ * The steps of streams (fused/stream.h), inside one path.                    rules: NUM-1 .. NUM-6
+ *
+ * A step is a function that gets the running value, a few vectors, in registers and ends in a call of
+ * the next step with them: a jump, so that nothing is stored in between.
+ *
+ * Included by native/path_body.h inside the namespace of a path.
+ */
+
+using Stream = void (*)(const StreamStep*, uint8_t* const*, int64_t, F, F, F, F, F, F, F, F);
+
+/* Vectors of the running value: as many elements as a row sum has lanes, where eight registers reach. */
+constexpr int RUNNING = W == 16 ? 4 : 8;
+constexpr int64_t STREAM_GROUP = RUNNING * W;
+
+#define IDN_STREAM const StreamStep *step, uint8_t *const *places, int64_t at, F v0, F v1, F v2, F v3, F v4, F v5, F v6, F v7
+#define IDN_NEXT reinterpret_cast<Stream>(step[1].run)(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7)
+/* EACH(v, i) for every vector v of the running value, the i-th. */
+#define IDN_EACH(EACH)                              \
+  EACH(v0, 0) EACH(v1, 1) EACH(v2, 2) EACH(v3, 3)   \
+  if constexpr (RUNNING == 8) {                     \
+    EACH(v4, 4) EACH(v5, 5) EACH(v6, 6) EACH(v7, 7) \
+  }
+
+/* ---- operators that leave any NaN --------------------------------------------------------------------- */
+
+struct Canonical { IDN_INLINE F of(F x) { return canonical(x); } };
+struct AnyNeg { IDN_INLINE F of(F x) { return floats(bits(x) ^ splat_bits(0x80000000u)); } };
+struct AnyAbs { IDN_INLINE F of(F x) { return absolute(x); } };
+struct AnySqrt { IDN_INLINE F of(F x) { return root(x); } };
+struct AnyRsqrt { IDN_INLINE F of(F x) { return div(splat(1.0f), root(x)); } };
+struct AnyAdd { IDN_INLINE F of(F x, F y) { return add(x, y); } };
+struct AnySub { IDN_INLINE F of(F x, F y) { return sub(x, y); } };
+struct AnyMul { IDN_INLINE F of(F x, F y) { return mul(x, y); } };
+struct AnyDiv { IDN_INLINE F of(F x, F y) { return div(x, y); } };
+
+/* ---- steps ------------------------------------------------------------------------------------------ */
+
+IDN_INLINE float* stream_place(const StreamStep* step, uint8_t* const* places, int64_t at) {
+  return reinterpret_cast<float*>(places[step->slot]) + at;
+}
+
+static void stream_end(const StreamStep*, uint8_t* const*, int64_t, F, F, F, F, F, F, F, F) {}
+
+static void stream_load(IDN_STREAM) {
+  const float* x = stream_place(step, places, at);
+#define IDN_ONE(V, I) V = load(x + I * W);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+static void stream_spread(IDN_STREAM) {
+  const F one = splat_from(stream_place(step, places, 0));
+#define IDN_ONE(V, I) V = one;
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+template <bool CANONICAL>
+static void stream_store(IDN_STREAM) {
+  float* to = stream_place(step, places, at);
+#define IDN_ONE(V, I)            \
+  if (CANONICAL) V = canonical(V); \
+  store(to + I * W, V);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+static void stream_square(IDN_STREAM) {
+#define IDN_ONE(V, I) V = mul(V, V);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+template <class Op>
+static void stream_unary(IDN_STREAM) {
+#define IDN_ONE(V, I) V = Op::of(V);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+/* The same for an operator of many instructions, of which one copy is enough. */
+template <class Op>
+static void stream_function(IDN_STREAM) {
+  F v[8] = {v0, v1, v2, v3, v4, v5, v6, v7};
+#pragma GCC unroll 1
+  for (int i = 0; i < RUNNING; ++i) v[i] = Op::of(v[i]);
+#define IDN_ONE(V, I) V = v[I];
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+template <class Op, bool REVERSED, bool SPREAD>
+static void stream_binary(IDN_STREAM) {
+  const float* x = stream_place(step, places, SPREAD ? 0 : at);
+  auto of = [&](F v, int i) {
+    const F operand = SPREAD ? splat_from(x) : load(x + i * W);
+    return REVERSED ? Op::of(operand, v) : Op::of(v, operand);
+  };
+#define IDN_ONE(V, I) V = of(V, I);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+template <class Op, bool REVERSED, bool SPREAD>
+static void stream_comparison(IDN_STREAM) {
+  const float* x = stream_place(step, places, SPREAD ? 0 : at);
+  uint8_t* to = places[step->mask] + at;
+  auto of = [&](F v, int i) {
+    const F operand = SPREAD ? splat_from(x) : load(x + i * W);
+    store_mask(to + i * W, REVERSED ? Op::of(operand, v) : Op::of(v, operand));
+  };
+#define IDN_ONE(V, I) of(V, I);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+template <bool REVERSED, bool SPREAD>
+static void stream_where(IDN_STREAM) {
+  const float* x = stream_place(step, places, SPREAD ? 0 : at);
+  const uint8_t* mask = places[step->mask] + at;
+  auto of = [&](F v, int i) {
+    const F operand = SPREAD ? splat_from(x) : load(x + i * W);
+    const M taken = load_mask(mask + i * W);
+    return REVERSED ? select(taken, operand, v) : select(taken, v, operand);
+  };
+#define IDN_ONE(V, I) V = of(V, I);
+  IDN_EACH(IDN_ONE)
+#undef IDN_ONE
+  IDN_NEXT;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+/* The last group of a row may overlap the one before it: no step reads what a stream writes over. */
+static void run_stream(const StreamStep* first, StreamRows rows, int64_t n) {
+  const Stream run = reinterpret_cast<Stream>(first->run);
+  const F none = splat(0.0f);
+  for (int64_t r = 0; r < rows.count; ++r) {
+    int64_t at = 0;
+    for (; at + STREAM_GROUP <= n; at += STREAM_GROUP) {
+      run(first, rows.places, at, none, none, none, none, none, none, none, none);
+    }
+    if (at < n) run(first, rows.places, n - STREAM_GROUP, none, none, none, none, none, none, none, none);
+    for (int slot = 0; slot < rows.slots; ++slot) rows.places[slot] += rows.steps[slot];
+  }
+}
+
+/* The function of a code; null where streams have none. */
+#define IDN_FORMS(KIND, OP) KIND<OP, false, false>, KIND<OP, false, true>, KIND<OP, true, false>, KIND<OP, true, true>
+static StreamRun stream_step(int code) {
+  static constexpr Stream STEPS[STREAM_COUNT] = {
+      stream_load, stream_spread, stream_store<false>, stream_store<true>, stream_unary<Canonical>, stream_square, stream_end,
+      stream_unary<AnyNeg>, stream_unary<AnyAbs>, stream_function<Exp>, stream_function<Log>, stream_function<Tanh>,
+      stream_function<Erf>, stream_function<Sigmoid>, stream_unary<AnySqrt>, stream_unary<AnyRsqrt>, nullptr, nullptr, nullptr,
+      IDN_FORMS(stream_binary, AnyAdd), IDN_FORMS(stream_binary, AnySub), IDN_FORMS(stream_binary, AnyMul),
+      IDN_FORMS(stream_binary, AnyDiv), IDN_FORMS(stream_binary, Maximum), IDN_FORMS(stream_binary, Minimum),
+      IDN_FORMS(stream_comparison, Eq), IDN_FORMS(stream_comparison, Ne), IDN_FORMS(stream_comparison, Lt),
+      IDN_FORMS(stream_comparison, Le), IDN_FORMS(stream_comparison, Gt), IDN_FORMS(stream_comparison, Ge),
+      nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+      stream_where<false, false>, stream_where<false, true>, stream_where<true, false>, stream_where<true, true>};
+  return reinterpret_cast<StreamRun>(STEPS[code]);
+}
+#undef IDN_FORMS
+#undef IDN_EACH
+#undef IDN_STREAM
+#undef IDN_NEXT
