@@ -102,7 +102,8 @@ def test_the_demo_ends_in_the_same_state_with_one_and_two_threads() -> None:
 def test_a_step_of_the_demo_has_the_same_bits_on_every_path_and_number_of_threads() -> None:
     want = root_after("gpt_docs", 1, 1)
     assert root_after("gpt_docs", 1, 2) == want
-    for path in _native.paths():
+    # The emulated path, lane by lane, would take a minute; it runs the digits example above.
+    for path in set(_native.paths()) - {"emulated"}:
         assert root_after("gpt_docs", 1, 1, path) == want, path
 
 
