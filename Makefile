@@ -19,7 +19,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm bench bench-dispute lint format types exhaustive vectors generate check-generated install native clean
+.PHONY: help demo test test-all test-arm bench bench-dispute lint format types exhaustive vectors generate check-generated install native clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -29,8 +29,11 @@ help:  ## List the targets.
 demo: native  ## Train a GPT on a local network of nodes, catch a lie, print the ruling.
 	$(BIN)/identic demo
 
-test: native  ## Run every test (PYTEST_ARGS adds to the command line).
+test: native  ## Run the tests (PYTEST_ARGS adds to the command line).
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+
+test-all: native  ## Run every test, those that take long too.
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup -m '' $(PYTEST_ARGS)
 
 test-arm: $(INSTALL)  ## Run the vector suite on AArch64 code, cross-compiled, under qemu.
 	$(PY) -m tests.kernels.arm $(PYTEST_ARGS)

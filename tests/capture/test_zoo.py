@@ -31,6 +31,12 @@ ROUNDED = {
 """How far models are from float64 that cannot be held to 1e-12."""
 
 
+QUICK = {"llama", "moe", "vit"}
+"""Those that stand for the others in a short run."""
+
+MEMBERS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in ZOO]
+
+
 def eager_losses(captured: Captured, steps: int) -> list[float]:
     """Losses of torch's own loop, with the step's batches and random numbers."""
     job, checked = captured.checked.job, captured.checked
@@ -81,7 +87,7 @@ def exact_step(captured: Captured, exact: Exact) -> tuple[list[Tensor], list[Ten
         return ours, [loss.detach(), *torch.autograd.grad(loss, trained)]
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", MEMBERS)
 def test_cap_9__a_model_trains_as_torch_trains_it(name: str, exact: Exact) -> None:
     job: TrainingJob = ZOO[name].job()
     captured = capture(job)
