@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,8 +155,8 @@ def sweep(record: Record, path: Path, functions: Sequence[str], check: Check, jo
     with ThreadPoolExecutor(jobs) as pool:
         running = {pool.submit(check, *piece): piece for piece in left}
         try:
-            for number, future in enumerate(as_completed(running), start=1):
-                function, piece = running[future]
+            # In the order they were begun, so that what is known at an interruption is kept.
+            for number, (future, (function, piece)) in enumerate(running.items(), start=1):
                 record.add(function, piece, future.result())
                 record.write(path)
                 rest = (time.monotonic() - start) / number * (len(left) - number)
