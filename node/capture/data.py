@@ -210,6 +210,10 @@ class Examples(Rows):
         self._dataset, self._columns, self._most = dataset, columns, most_bytes
         self._read = False
 
+    def __len__(self) -> int:
+        """How many examples there are."""
+        return len(self._dataset)
+
     def read(self, on_read: OnRead = lambda _done, _total: None) -> None:
         """Read the dataset, once.
 

@@ -10,6 +10,8 @@ import contextlib
 import dataclasses
 import math
 import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -19,6 +21,7 @@ from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node import submission
 from identic.node.capture.check import Comparison, check_against_eager
+from identic.node.capture.data import Examples
 from identic.node.capture.job import TrainingJob
 from identic.node.capture.loading import load_job
 from identic.node.capture.program import Captured, capture
@@ -47,10 +50,12 @@ from identic.protocol.job.terms import (
     JobTerms,
     Prices,
 )
+from identic.protocol.program.codec import load as load_program
 from identic.protocol.program.codec import program_digest
 from identic.protocol.program.cost import cost, peak_bytes
 from identic.protocol.program.plan import StepPlan
 from identic.protocol.program.unroll import unroll
+from identic.protocol.program.validate import Limits
 from identic.protocol.settlement.prices import suggest_prices
 
 TargetArgument = Annotated[
@@ -69,6 +74,8 @@ STORED_STATES: Final = 10
 MOST_MARKS: Final = 2047
 """Marks after the initial state: one message of a dispute holds all of them."""
 LEAST_RERUN_S: Final = 120.0
+KINDS_SHOWN: Final = 6
+"""Kinds of operators that a screen names."""
 RERUN_FACTOR: Final = 8.0
 """Allowance for a slower machine that re-executes from a stored state."""
 
@@ -106,19 +113,45 @@ def _prepared(target: str, steps: int | None, output: Output) -> Prepared:
     job = load_job(target)
     if steps is not None:
         job = dataclasses.replace(job, steps=steps)
+    if isinstance(job.data, Examples):
+        _read(job.data, output)
     with output.busy(f"capturing {target}"):
         captured = capture(job)
-    output.say(f"captured   {captured.summary}")
-    plan = unroll(captured.program)
-    size = words.size(len(encode(captured.program)))
-    output.say(
-        f"program    {words.plural(len(plan.calls), 'operator')} a step, {size}, "
-        f"sha256 {program_digest(captured.program).short}"
-    )
+    encoded = encode(captured.program)
+    # What is posted is refused here as a node with the usual limits would refuse it.
+    plan = unroll(load_program(encoded, Limits()))
+    for line in captured_lines(captured, plan, len(encoded)):
+        output.say(line)
     with output.busy("comparing one step with torch"):
         comparison = check_against_eager(captured, job)
     output.say(f"checked    {comparison}")
     return Prepared(job, captured, plan, comparison, _measured(plan, captured, job.seed))
+
+
+def _read(data: Examples, output: Output) -> None:
+    """Read a dataset, and show how far that is."""
+    with Transfer(output, "reading", len(data), words.count) as transfer:
+        data.read(lambda done, _: transfer.advance(done))
+
+
+def captured_lines(captured: Captured, plan: StepPlan, size: int) -> Iterator[str]:
+    """What was captured: the job, its program, and what the submitter should know."""
+    summary, program = captured.summary, captured.program
+    yield f"captured   {summary}"
+    if captured.notes.origin:
+        yield f"goes on    from {captured.notes.origin}"
+    data = sum(v.type.nbytes for v in program.data)
+    yield f"data       {words.size(data)} in {words.plural(len(program.data), 'tensor')}"
+    yield (
+        f"program    {words.plural(len(plan.calls), 'operator')} a step, {words.size(size)}, "
+        f"sha256 {program_digest(program).short}"
+    )
+    kinds = Counter(planned.call.op.name for planned in plan.calls).most_common()
+    named = [f"{count:,} {name}" for name, count in kinds[:KINDS_SHOWN]]
+    rest = sum(count for _, count in kinds[KINDS_SHOWN:])
+    yield "           " + ", ".join([*named, *([f"{rest:,} others"] if rest else [])])
+    for remark in captured.notes.remarks:
+        yield f"note       {remark}"
 
 
 def _measured(plan: StepPlan, captured: Captured, seed: int) -> float:
@@ -165,6 +198,11 @@ def _value(prepared: Prepared) -> dict[str, object]:
         "tensors": summary.tensors,
         "steps": prepared.job.steps,
         "operators": len(prepared.plan.calls),
+        "kinds": Counter(planned.call.op.name for planned in prepared.plan.calls),
+        "goes_on_from": prepared.captured.notes.origin,
+        "remarks": prepared.captured.notes.remarks,
+        "torch": prepared.captured.notes.torch,
+        "data_bytes": sum(v.type.nbytes for v in prepared.captured.program.data),
         "program": program_digest(prepared.captured.program),
         "loss": comparison.loss,
         "eager_loss": comparison.eager_loss,

@@ -7,6 +7,7 @@ worth a line has happened: a phase, a verdict, a tenth of the steps.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -242,11 +243,18 @@ class Transfer:
     Args:
         output: where to show it.
         what: noun of the line, such as "uploading".
-        total: bytes in all.
+        total: bytes in all, or of what ``shown`` counts.
+        shown: an amount in words.
     """
 
-    def __init__(self, output: Output, what: str, total: int) -> None:
-        self._output, self._what, self._total = output, what, total
+    def __init__(
+        self,
+        output: Output,
+        what: str,
+        total: int,
+        shown: Callable[[int], str] = words.size,
+    ) -> None:
+        self._output, self._what, self._total, self._shown = output, what, total, shown
         self._live = (
             Live(console=output.told, auto_refresh=False, transient=True) if output.live else None
         )
@@ -267,10 +275,10 @@ class Transfer:
             self._live.stop()
 
     def advance(self, done: int) -> None:
-        """Show ``done`` bytes."""
+        """Show that ``done`` is done."""
         now = time.monotonic()
         if self._live and now - self._drawn_s >= FRESH_S:
             picture = words.bar(done, self._total, BAR_WIDTH)
-            text = f"{self._what:<10} {picture}  {words.size(done)} of {words.size(self._total)}"
+            text = f"{self._what:<10} {picture}  {self._shown(done)} of {self._shown(self._total)}"
             self._live.update(Text(text), refresh=True)
             self._drawn_s = now

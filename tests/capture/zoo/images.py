@@ -197,7 +197,7 @@ def denoised(model: Any, x: Tensor, _: Tensor) -> Tensor:
     """Mean squared error of the noise."""
     level = torch.randint(0, 50, (len(x),))
     kept = model.kept[level][:, None]
-    noise = torch.randn(len(x), 64)
+    noise = torch.randn(len(x), 64, dtype=x.dtype)
     return F.mse_loss(model(kept.sqrt() * x.flatten(1) + (1 - kept).sqrt() * noise, level), noise)
 
 

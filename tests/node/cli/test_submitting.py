@@ -48,6 +48,22 @@ def plain():
     return job(lambda model, x, y: nn.functional.cross_entropy(model(x), y))
 
 
+def dataset():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)).eval()
+    items = torch.utils.data.TensorDataset(torch.randn(9, 4), torch.zeros(9, dtype=torch.int64))
+    groups = [{"params": [p]} for p in model.parameters()]
+    optimizer = torch.optim.Adam(groups, lr=0.1)
+    return identic.TrainingJob(
+        model,
+        lambda model, x, y: nn.functional.cross_entropy(model(x), y),
+        optimizer,
+        identic.Examples(items, batch=3),
+        steps=4,
+        schedule=torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9),
+    )
+
+
 def raises():
     raise KeyError("missing")
 
@@ -90,6 +106,23 @@ def test_what_the_file_prints_does_not_spoil_the_json(bad: Path, identic: Comman
     assert ran.code == 0, ran.err
     assert ran.value["parameters"] == 15
     assert "said by the file" in ran.err
+
+
+def test_a_check_says_what_was_captured_and_what_it_takes(bad: Path, identic: Command) -> None:
+    ran = identic("job", "check", f"{bad}:dataset")
+    assert ran.code == 0, ran.err
+    said = ran.out.split("\n")
+    starts = [line.split(" ", 1)[0] for line in said if line and not line.startswith(" ")]
+    assert starts == ["said", "captured", "data", "program", "note", "checked", "needs", "post"]
+    assert "Adam, 2 groups, 4 steps of 3 rows" in ran.out
+    kinds = next(line for line in said if line.startswith("    "))
+    assert " mul, " in kinds
+    assert "evaluation mode: no dropout in 1" in ran.out
+    assert "escrow" in ran.out
+    value = identic("job", "check", f"{bad}:dataset", "--json").value
+    assert sum(value["kinds"].values()) == value["operators"]
+    assert len(value["remarks"]) == 1
+    assert value["torch"]
 
 
 def test_without_torch_the_command_says_what_to_install() -> None:
