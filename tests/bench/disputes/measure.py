@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -150,4 +151,5 @@ def _row(
         referee_ms=referee["referee_ms"],
         evidence_bytes=int(ruling.read_bytes),
         memory_bytes=max(side["peak_bytes"] for side in told),
+        load=os.getloadavg()[0],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Row:
         referee_ms: time of the ruling alone, in a process without kernels, the median of many.
         evidence_bytes: that the referee read.
         memory_bytes: largest resident set of a party's process.
+        load: processes that wanted a core in the minute before the ruling, this row's included.
     """
 
     model: str
@@ -49,6 +51,7 @@ class Row:
     referee_ms: float
     evidence_bytes: int
     memory_bytes: int
+    load: float
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -62,8 +65,8 @@ HEADINGS = (
     "rounds",
     "each side sends",
     "time",
-    "re-executing",
-    "coordinator",
+    "re-executing (CPU)",
+    "coordinator (CPU)",
     "ruling",
     "evidence",
     "memory",
@@ -85,7 +88,9 @@ def _table(model: str, rows: Sequence[Row], links: Sequence[str]) -> str:
     head = [h if h != "time" else f"time, {links[0]}" for h in HEADINGS]
     at = head.index(f"time, {links[0]}")
     head[at + 1 : at + 1] = [f"{link}" for link in links[1:]]
-    lines = [f"**{model}**, {rows[0].step_s:.2g} s a step", "", _line(head)]
+    loads = sorted(row.load for row in rows)
+    load = f"load {loads[0]:.1f} to {loads[-1]:.1f}, median {statistics.median(loads):.1f}"
+    lines = [f"**{model}**, {rows[0].step_s:.2g} s a step, {load}", "", _line(head)]
     lines.append(_line(["---", "---", *["--:"] * (len(head) - 2)]))
     for lie in dict.fromkeys(row.lie for row in rows):
         same = {row.link: row for row in rows if row.lie == lie}
@@ -104,7 +109,7 @@ def cells(row: Row, times: Sequence[str]) -> list[str]:
         str(row.rounds),
         size(max(row.liar_bytes, row.honest_bytes)),
         *times,
-        seconds(row.rerun_s),
+        seconds(row.rerun_cpu_s),
         seconds(row.coordinator_cpu_s),
         f"{row.referee_ms:.2f} ms",
         size(row.evidence_bytes),

@@ -239,6 +239,7 @@ ROW = Row(
     referee_ms=0.31,
     evidence_bytes=8_700,
     memory_bytes=1_200_000_000,
+    load=1.0,
 )
 
 
