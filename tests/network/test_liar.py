@@ -106,7 +106,8 @@ async def test_a_lie_is_found_to_the_primitive_step_and_costs_the_solver_its_bon
 
 
 async def test_the_dispute_replays_from_its_transcript_alone(town: Town, tmp_path: Path) -> None:
-    case = next(iter((await town.board()).cases.values()))
+    # Where both verifiers challenged, the other's dispute may have become void.
+    case = next(c for c in (await town.board()).cases.values() if c.transcript is not None)
     assert case.transcript is not None
     async with town.remote() as remote:
         await remote.blobs.download(town.blobs, case.transcript, 1 << 27)
