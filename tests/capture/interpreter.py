@@ -65,22 +65,22 @@ class TorchBackend:
         assert result.dtype == wanted, (name, result.dtype, call.output)
         return result.contiguous()
 
+    def _number(self, call: Call, attribute: str) -> float:
+        """The number that an attribute is the pattern of."""
+        word, kind = call.integer(attribute), call.output.dtype
+        if kind is DType.FLOAT32:
+            return self.exact.get(word, float(np.array([word], np.uint32).view(np.float32)[0]))
+        return kind.signed(kind.pattern(word))
+
     def _own(self, name: str, call: Call, x: Sequence[Tensor]) -> Tensor:
         shape = tuple(int(n) for n in call.output.shape)
         dtype = self.dtype(call.output.dtype)
         if name == "full":
-            word = call.integer("word")
-            if call.output.dtype is DType.FLOAT32:
-                value = float(np.array([word], np.uint32).view(np.float32)[0])
-                return torch.full(shape, self.exact.get(word, value), dtype=dtype)
-            return torch.full(
-                shape, call.output.dtype.signed(call.output.dtype.pattern(word)), dtype=dtype
-            )
+            return torch.full(shape, self._number(call, "word"), dtype=dtype)
         if name == "pad":
-            word = call.integer("value")
-            fill = float(np.array([word], np.uint32).view(np.float32)[0])
             sides = zip(call.integers("before"), call.integers("after"), strict=True)
             amounts = [n for pair in reversed(list(sides)) for n in pair]
+            fill = self._number(call, "value")
             return torch.nn.functional.pad(x[0], amounts, value=fill)
         if name == "cast":
             return x[0].to(dtype)
