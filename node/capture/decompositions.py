@@ -21,8 +21,13 @@ from identic.node.capture import convolutions, interpolation, layers, norms, poo
 aten = torch.ops.aten
 
 
-def _own() -> dict[Any, Callable[..., Any]]:
-    """The project's own sequences."""
+def own() -> dict[Any, Callable[..., Any]]:
+    """The project's own sequences, of all files."""
+    return {**_basic(), **convolutions.table(), **pools.table(), **interpolation.table()}
+
+
+def _basic() -> dict[Any, Callable[..., Any]]:
+    """The sequences named in this file."""
     return {
         aten._softmax.default: layers.softmax,  # noqa: SLF001 - the operator is called so
         aten._safe_softmax.default: layers.safe_softmax,  # noqa: SLF001
@@ -158,6 +163,6 @@ def table() -> dict[Any, Callable[..., Any]]:
         **core_aten_decompositions(),
         **get_decompositions(_TORCHS),
     }
-    merged.update({**_own(), **convolutions.table(), **pools.table(), **interpolation.table()})
+    merged.update(own())
     merged.pop(aten.cat.default, None)
     return merged

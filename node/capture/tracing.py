@@ -7,6 +7,7 @@ composite operators by their fixed sequences (CAP-9).
 
 from __future__ import annotations
 
+import logging
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -206,12 +207,20 @@ def math_attention() -> Iterator[None]:
 
 @contextmanager
 def uncompiled() -> Iterator[None]:
-    """Functions and modules under torch.compile run as they are written."""
+    """Functions and modules under torch.compile run as they are written, and torch logs nothing.
+
+    What goes wrong is told as a refusal; the traces that torch writes besides tell nobody more.
+    """
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
     with (
         torch.compiler.set_stance("force_eager"),
         torch._dynamo.config.patch(error_on_nested_fx_trace=False),  # noqa: SLF001 - no other way
     ):
-        yield
+        try:
+            yield
+        finally:
+            log.disabled = before
 
 
 def _batch_norm(
