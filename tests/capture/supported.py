@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from identic.node.capture import decompositions
@@ -84,7 +84,8 @@ def sequences() -> Iterator[Sequence[str]]:
 
 def chance() -> Iterator[Sequence[str]]:
     """Random operations with a rule, and without one."""
-    drawn, refused = [], []
+    drawn: list[str] = []
+    refused: list[str] = []
     for operator, replacement in Randomness().table().items():
         (refused if replacement.__name__ == "refuse" else drawn).append(short(str(operator)))
     yield "drawn from the step's generator", listed(drawn)
@@ -96,7 +97,7 @@ def models() -> Iterator[Sequence[str]]:
     return ((f"`{name}`", animal.what) for name, animal in ZOO.items())
 
 
-TABLES = {
+TABLES: dict[str, Callable[[], str]] = {
     "models": lambda: table(("name", "model"), models()),
     "rules": lambda: table(("operators with a rule", "names in `torch.ops.aten`"), rules()),
     "sequences": lambda: table(("operators with a fixed sequence", "names"), sequences()),
