@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t BLOCK_ROWS_TARGET = 192;   /* rows of a block: their chunk of 256 k fits a private cache */
 constexpr int64_t BLOCK_COLUMNS = 512;
-constexpr int64_t PACKED_ROWS = 4096;        /* most rows or columns packed at a time */
-constexpr int64_t PACKED_COLUMNS = 4096;
+constexpr int64_t PACKED_COLUMNS = 4096;     /* most columns packed at a time */
+constexpr int64_t PLAIN_COLUMNS = 128;       /* for so few, panels of the left operand are not worth making */
 constexpr int64_t ALONE = 1 << 18;           /* products of fewer multiply-adds are not worth sharing */
 
 enum Slot { SLOT_LEFT, SLOT_RIGHT, SLOT_GROUP };
@@ -40,38 +40,11 @@ struct Product {
   Strides left_strides, right_strides;
 };
 
-/* The panels of one group of k for a range of rows and one of columns. */
+/* One group of k for a range of columns: the right operand's panels. */
 struct Packed {
-  Panels left, right;
-  int64_t row0, rows, column0, columns, k0, k;
+  Panels right;
+  int64_t column0, columns, k0, k;
 };
-
-void run_block(const Path& path, const Product& product, const Packed& packed, int64_t i, int64_t rows, int64_t j,
-               int64_t columns) {
-  const bool first = packed.k0 == 0;
-  MatmulBlock block;
-  block.out = product.out + (packed.row0 + i) * product.n + packed.column0 + j;
-  block.out_stride = product.n;
-  block.left = packed.left;
-  block.right = packed.right;
-  block.row = i;
-  block.column = j;
-  block.rows = rows;
-  block.columns = columns;
-  block.k = packed.k;
-  block.first_group = first;
-  block.last_group = packed.k0 + packed.k == product.k;
-  block.group_stride = columns;
-  block.group = first ? nullptr : buffer(SLOT_GROUP, rows * columns);
-  path.matmul.multiply_block(block);
-}
-
-/* Packs rows [i, i + rows) of the packed range; i is a multiple of the tile's rows. */
-void pack_left(const Path& path, const Product& product, const Packed& packed, int64_t i, int64_t rows) {
-  const Strides& s = product.left_strides;
-  const float* from = product.left + (packed.row0 + i) * s.row + packed.k0 * s.column;
-  path.matmul.pack_left(packed.left, i, from, s.row, s.column, rows, product.m - packed.row0 - i, packed.k);
-}
 
 void pack_right(const Path& path, const Product& product, const Packed& packed, int64_t j, int64_t columns) {
   const Strides& s = product.right_strides;
@@ -85,11 +58,50 @@ Panels room(Slot slot, int64_t lines, int64_t tile, int64_t k) {
   return {buffer(slot, rounded * k), rounded};
 }
 
+/*
+ * Rows [i, i + rows) by columns [j, j + columns) of the packed range, chunk by chunk: the left panels of a chunk are
+ * made when it is their turn, and stay in a near cache for all columns.
+ */
+void multiply_rows(const Path& path, const Product& product, const Packed& packed, int64_t i, int64_t rows, int64_t j,
+                   int64_t columns) {
+  const Strides& s = product.left_strides;
+  const float* left = product.left + i * s.row + packed.k0 * s.column;
+  MatmulBlock block;
+  block.out_stride = product.n;
+  block.right = packed.right;
+  block.row = 0;
+  block.rows = rows;
+  block.k = packed.k;
+  block.first_group = packed.k0 == 0;
+  block.last_group = packed.k0 + packed.k == product.k;
+  block.group_stride = columns;
+  float* group = block.first_group ? nullptr : buffer(SLOT_GROUP, rows * columns);
+  const bool plain = s.column == 1 && columns <= PLAIN_COLUMNS;
+  if (plain) {
+    block.plain_left = left;
+    block.left_row = s.row;
+  }
+  const int64_t block_columns = round_up(BLOCK_COLUMNS, path.matmul.tile_columns);
+  for (block.begin = 0; block.begin < packed.k; block.begin = block.end) {
+    block.end = std::min(block.begin + MATMUL_CHUNK, packed.k);
+    if (!plain) {
+      block.left = room(SLOT_LEFT, rows, path.matmul.tile_rows, block.end - block.begin);
+      path.matmul.pack_left(block.left, 0, left + block.begin * s.column, s.row, s.column, rows, product.m - i,
+                            block.end - block.begin);
+    }
+    for (int64_t part = 0; part < columns; part += block_columns) {
+      block.column = j + part;
+      block.columns = std::min(block_columns, columns - part);
+      block.out = product.out + i * product.n + packed.column0 + block.column;
+      block.group = group ? group + part : nullptr;
+      path.matmul.multiply_block(block);
+    }
+  }
+}
+
 /* One product on the calling thread. */
 void multiply_alone(const Path& path, const Product& product) {
-  const int64_t tile_rows = path.matmul.tile_rows;
-  const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, tile_rows);
-  const int64_t block_columns = round_up(BLOCK_COLUMNS, path.matmul.tile_columns);
+  const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
   Packed packed{};
   for (packed.column0 = 0; packed.column0 < product.n; packed.column0 += packed.columns) {
     packed.columns = std::min(PACKED_COLUMNS, product.n - packed.column0);
@@ -97,71 +109,51 @@ void multiply_alone(const Path& path, const Product& product) {
       packed.k = std::min(MATMUL_GROUP, product.k - packed.k0);
       packed.right = room(SLOT_RIGHT, packed.columns, path.matmul.tile_columns, packed.k);
       pack_right(path, product, packed, 0, packed.columns);
-      for (packed.row0 = 0; packed.row0 < product.m; packed.row0 += block_rows) {
-        packed.rows = std::min(block_rows, product.m - packed.row0);
-        packed.left = room(SLOT_LEFT, packed.rows, tile_rows, packed.k);
-        pack_left(path, product, packed, 0, packed.rows);
-        for (int64_t j = 0; j < packed.columns; j += block_columns) {
-          run_block(path, product, packed, 0, packed.rows, j, std::min(block_columns, packed.columns - j));
-        }
+      for (int64_t i = 0; i < product.m; i += block_rows) {
+        multiply_rows(path, product, packed, i, std::min(block_rows, product.m - i), 0, packed.columns);
       }
     }
   }
 }
 
-/* Multiplies one packed range; blocks are made smaller when there are too few for the threads. */
+/* All rows of a packed range; blocks are made smaller when there are too few for the threads. */
 void multiply_packed(const Path& path, const Product& product, const Packed& packed) {
   const int64_t wanted = 4 * threads();
   int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
   int64_t block_columns = round_up(BLOCK_COLUMNS, path.matmul.tile_columns);
   auto count = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
-  while (block_columns > 4 * path.matmul.tile_columns &&
-         count(packed.rows, block_rows) * count(packed.columns, block_columns) < wanted) {
-    block_columns = round_up(block_columns / 2, path.matmul.tile_columns);
-  }
-  while (block_rows > 2 * path.matmul.tile_rows &&
-         count(packed.rows, block_rows) * count(packed.columns, block_columns) < wanted) {
+  while (block_rows > 4 * path.matmul.tile_rows &&
+         count(product.m, block_rows) * count(packed.columns, block_columns) < wanted) {
     block_rows = round_up(block_rows / 2, path.matmul.tile_rows);
   }
+  while (block_columns > 4 * path.matmul.tile_columns &&
+         count(product.m, block_rows) * count(packed.columns, block_columns) < wanted) {
+    block_columns = round_up(block_columns / 2, path.matmul.tile_columns);
+  }
   const int64_t across = count(packed.columns, block_columns);
-  parallel_for(count(packed.rows, block_rows) * across, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(count(product.m, block_rows) * across, 1, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; ++at) {
       const int64_t i = at / across * block_rows, j = at % across * block_columns;
-      run_block(path, product, packed, i, std::min(block_rows, packed.rows - i), j,
-                std::min(block_columns, packed.columns - j));
+      multiply_rows(path, product, packed, i, std::min(block_rows, product.m - i), j,
+                    std::min(block_columns, packed.columns - j));
     }
   });
 }
 
 /* One product on all threads. */
 void multiply_together(const Path& path, const Product& product) {
-  const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
-  const int64_t packed_rows = round_up(PACKED_ROWS, tile_rows);
+  const int64_t tile_columns = path.matmul.tile_columns;
   Packed packed{};
   for (packed.column0 = 0; packed.column0 < product.n; packed.column0 += packed.columns) {
     packed.columns = std::min(PACKED_COLUMNS, product.n - packed.column0);
     for (packed.k0 = 0; packed.k0 < product.k; packed.k0 += packed.k) {
       packed.k = std::min(MATMUL_GROUP, product.k - packed.k0);
       packed.right = room(SLOT_RIGHT, packed.columns, tile_columns, packed.k);
-      const int64_t right_panels = (packed.columns + tile_columns - 1) / tile_columns;
-      for (packed.row0 = 0; packed.row0 < product.m; packed.row0 += packed.rows) {
-        packed.rows = std::min(packed_rows, product.m - packed.row0);
-        packed.left = room(SLOT_LEFT, packed.rows, tile_rows, packed.k);
-        const int64_t left_panels = (packed.rows + tile_rows - 1) / tile_rows;
-        const int64_t rights = packed.row0 == 0 ? right_panels : 0;
-        parallel_for(rights + left_panels, 4, [&](int64_t begin, int64_t end) {
-          for (int64_t at = begin; at < end; ++at) {
-            if (at < rights) {
-              const int64_t j = at * tile_columns;
-              pack_right(path, product, packed, j, std::min(tile_columns, packed.columns - j));
-            } else {
-              const int64_t i = (at - rights) * tile_rows;
-              pack_left(path, product, packed, i, std::min(tile_rows, packed.rows - i));
-            }
-          }
-        });
-        multiply_packed(path, product, packed);
-      }
+      parallel_for((packed.columns + tile_columns - 1) / tile_columns, 4, [&](int64_t begin, int64_t end) {
+        const int64_t j = begin * tile_columns;
+        pack_right(path, product, packed, j, std::min(end * tile_columns, packed.columns) - j);
+      });
+      multiply_packed(path, product, packed);
     }
   }
 }

@@ -128,9 +128,16 @@ static void pack_right(Panels to, int64_t first, const float* from, int64_t k_st
 /* What becomes of the sum of one chunk. */
 enum class Into { store, add, add_to_group_then_out };
 
-template <int ROWS, int VECTORS>
-static void tile(int64_t k, const float* __restrict left, const float* __restrict right, float* __restrict out,
-                 int64_t out_stride, const float* __restrict group, int64_t group_stride, Into into, bool last) {
+/* Where the left operand lies for one tile: row i at step q is at data + i * row + q * step, one of both being 1. */
+struct Left {
+  const float* data;
+  int64_t row, step;
+};
+
+/* BY_ROWS: steps lie next to each other in a row of the left operand; otherwise the rows at a step do. */
+template <int ROWS, int VECTORS, bool BY_ROWS>
+static void tile(int64_t k, Left left, const float* __restrict right, float* __restrict out, int64_t out_stride,
+                 const float* __restrict group, int64_t group_stride, Into into, bool last) {
   F sum[ROWS][VECTORS];
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; ++i) {
@@ -138,17 +145,20 @@ static void tile(int64_t k, const float* __restrict left, const float* __restric
 #pragma GCC unroll 4
     for (int j = 0; j < VECTORS; ++j) sum[i][j] = splat(0.0f);
   }
+  const float* __restrict from = left.data;
+  const float* row[ROWS];
+  for (int i = 0; i < ROWS; ++i) row[i] = left.data + i * left.row;
   for (int64_t step = 0; step < k; ++step) {
     F b[VECTORS];
 #pragma GCC unroll 4
     for (int j = 0; j < VECTORS; ++j) b[j] = load(right + j * W);
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i) {
-      const F a = splat_from(left + i);
+      const F a = splat_from(BY_ROWS ? row[i] + step : from + i);
 #pragma GCC unroll 4
       for (int j = 0; j < VECTORS; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
     }
-    left += TILE_ROWS;
+    if (!BY_ROWS) from += left.step;
     right += TILE_COLUMNS;
   }
 #pragma GCC unroll 16
@@ -164,24 +174,25 @@ static void tile(int64_t k, const float* __restrict left, const float* __restric
   }
 }
 
-using Tile = void (*)(int64_t, const float*, const float*, float*, int64_t, const float*, int64_t, Into, bool);
+using Tile = void (*)(int64_t, Left, const float*, float*, int64_t, const float*, int64_t, Into, bool);
 
-template <int ROWS, int VECTORS>
+template <int ROWS, int VECTORS, bool BY_ROWS>
 constexpr Tile tile_of(int rows, int vectors) {
   if constexpr (ROWS > 1) {
-    if (rows < ROWS) return tile_of<ROWS - 1, VECTORS>(rows, vectors);
+    if (rows < ROWS) return tile_of<ROWS - 1, VECTORS, BY_ROWS>(rows, vectors);
   }
   if constexpr (VECTORS > 1) {
-    if (vectors < VECTORS) return tile_of<ROWS, VECTORS - 1>(rows, vectors);
+    if (vectors < VECTORS) return tile_of<ROWS, VECTORS - 1, BY_ROWS>(rows, vectors);
   }
-  return tile<ROWS, VECTORS>;
+  return tile<ROWS, VECTORS, BY_ROWS>;
 }
 
 /* One tile of rows x columns cells, by way of a full one in local memory when columns is no whole vector. */
-static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, const float* right, int64_t rows,
+template <bool BY_ROWS>
+static void edge_tile(const MatmulBlock& block, int64_t k, Left left, const float* right, int64_t rows,
                       int64_t columns, float* out, int64_t out_stride, const float* group, Into into, bool last) {
   const int vectors = static_cast<int>((columns + W - 1) / W);
-  const Tile run = tile_of<TILE_ROWS, TILE_VECTORS>(static_cast<int>(rows), vectors);
+  const Tile run = tile_of<TILE_ROWS, TILE_VECTORS, BY_ROWS>(static_cast<int>(rows), vectors);
   if (columns == vectors * W) {
     run(k, left, right, out, out_stride, group, block.group_stride, into, last);
     return;
@@ -199,10 +210,11 @@ static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, co
 
 /* ---- block ------------------------------------------------------------------------------------- */
 
-/* Adds one group of at most 4,096 k to a block of the result; chunk by chunk, so that the left panels stay near. */
-static void multiply_block(const MatmulBlock& block) {
-  int64_t start = 0;
-  for (int64_t chunk = 0; start < block.k; ++chunk) {
+/* Adds a part of a group to a block of the result, chunk by chunk, so that the left panels stay near. */
+template <bool BY_ROWS>
+static void multiply_chunks(const MatmulBlock& block) {
+  int64_t start = block.begin;
+  for (int64_t chunk = 0; start < block.k && start < block.end; ++chunk) {
     const int64_t whole = block.k - start < MATMUL_CHUNK ? block.k - start : MATMUL_CHUNK;
     const int64_t k = block.ends ? block.ends[chunk] - start : whole;
     const bool ends = start + k == block.k;
@@ -224,17 +236,23 @@ static void multiply_block(const MatmulBlock& block) {
         /* The next panel comes near while this one is used: a part of it with each tile. */
         for (int part = 0; part < 10 && next < next_end; ++part, next += 16) __builtin_prefetch(next, 0, 2);
         const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
-        const float* left = block.left.data + start * block.left.lines + (block.row + i) * k;
+        const Left left = BY_ROWS ? Left{block.plain_left + (block.row + i) * block.left_row + start, block.left_row, 1}
+                                  : Left{block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k,
+                                         1, TILE_ROWS};
         const float* group = block.group + i * block.group_stride + j;
         float* out = target + i * stride + j;
         const bool last = block.last_group && ends;
         if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
-          tile<TILE_ROWS, TILE_VECTORS>(k, left, right, out, stride, group, block.group_stride, into, last);
+          tile<TILE_ROWS, TILE_VECTORS, BY_ROWS>(k, left, right, out, stride, group, block.group_stride, into, last);
         } else {
-          edge_tile(block, k, left, right, rows, columns, out, stride, group, into, last);
+          edge_tile<BY_ROWS>(block, k, left, right, rows, columns, out, stride, group, into, last);
         }
       }
     }
     start += k;
   }
+}
+
+static void multiply_block(const MatmulBlock& block) {
+  block.plain_left ? multiply_chunks<true>(block) : multiply_chunks<false>(block);
 }

@@ -32,13 +32,18 @@ struct Panels {
   int64_t lines;
 };
 
-/* A block of the result at (row, column) of the packed range. Strides are in elements. */
+/* A block of the result at (row, column) of the packed range, and a group of k for it. Strides are in elements. */
 struct MatmulBlock {
   float* out;
   int64_t out_stride;
   Panels left, right;
+  /* The left operand as it is, from the group's first k on, and the stride of its rows: instead of panels, unless null. */
+  const float* plain_left = nullptr;
+  int64_t left_row = 0;
   int64_t row, column;
   int64_t rows, columns, k;
+  /* The part of the group to add, of whole chains; left panels hold that part alone. */
+  int64_t begin = 0, end = MATMUL_GROUP;
   /* Ends of the chains, counted from the group's first k; null where each has 256. */
   const int64_t* ends = nullptr;
   bool first_group, last_group;
