@@ -10,6 +10,7 @@ model file holds.
 from __future__ import annotations
 
 from pydoc_data.topics import topics
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,7 +93,7 @@ def job(steps: int = 60) -> identic.TrainingJob:
     model = Llama()
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() < 2]
-    groups = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=2e-3, betas=(0.9, 0.95), weight_decay=0.1)
     warmup = LinearLR(optimizer, 0.1, total_iters=10)
     schedule = SequentialLR(optimizer, [warmup, CosineAnnealingLR(optimizer, steps)], [10])

@@ -9,20 +9,16 @@ and name its file in MODEL. Without one the adapters learn beside untrained weig
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from pydoc_data.topics import topics
 
 import numpy as np
 import torch
+from gpt_docs import CONTEXT, GPT, loss  # type: ignore[import-not-found]
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 import identic
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from gpt_docs import CONTEXT, GPT, loss
 
 RANK, SCALE = 4, 2.0
 
@@ -46,11 +42,11 @@ class LowRank(nn.Module):
 def adapted(weights: Path | None) -> nn.Module:
     """The GPT with adapters, of which alone the adapters are trained."""
     torch.manual_seed(2)
-    model = GPT()
+    model: nn.Module = GPT()
     if weights is not None:
         model.load_state_dict(load_file(weights))
     model.requires_grad_(requires_grad=False)
-    for block in model.blocks:
+    for block in model.get_submodule("blocks").children():
         for name in ("qkv", "out"):
             layer = getattr(block.attention, name)
             setattr(block.attention, name, LowRank(layer))

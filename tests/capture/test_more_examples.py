@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
-from identic.node.capture import capture, check_against_eager, load_job
+from identic.node.capture import Windows, capture, check_against_eager, load_job
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 
@@ -23,6 +23,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def test_an_example_is_captured_and_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODEL", raising=False)
     job = load_job(f"{EXAMPLES / name}.py:job")
+    assert isinstance(job.data, Windows)
     captured = capture(replace(job, data=replace(job.data, batch=2)))
     validate(captured.program, Limits())
     assert check_against_eager(captured, job).difference < 1e-5
