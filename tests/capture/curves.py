@@ -24,6 +24,8 @@ TOP, LEFT = 34, 12
 PLOT_TOP, PLOT_LEFT, PLOT_RIGHT, PLOT_BOTTOM = 20, 34, 6, 18
 TORCH, OURS, INK, FAINT = "#f59e0b", "#1e3a8a", "#1f2937", "#9ca3af"
 
+FONT = 'font-family="system-ui, sans-serif" font-size="10"'
+
 Curves = tuple[str, list[float], list[float]]
 
 
@@ -79,8 +81,7 @@ def drawn(found: Sequence[Curves]) -> str:
     rows = -(-len(found) // COLUMNS)
     width, height = 2 * LEFT + COLUMNS * WIDE - GAP, TOP + rows * HIGH + 8
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        'font-family="system-ui, sans-serif" font-size="10">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {FONT}>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         said(LEFT, 18, f"Loss over {STEPS} steps: torch (wide), the captured program (thin)"),
     ]
