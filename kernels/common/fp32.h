@@ -5,9 +5,28 @@
  * fused multiply-add that never calls a libm (some are wrong for subnormal results). Where the
  * target has the instruction it is used; elsewhere idn_fma_exact computes the same bits from
  * binary64 operations and one correction to odd.
+ *
+ * common/cuda.h includes this text for kernels of a CUDA device, with IDN_CUDA defined.
  */
 #ifndef IDENTIC_COMMON_FP32_H
 #define IDENTIC_COMMON_FP32_H
+
+#ifdef IDN_CUDA
+
+#define IDN_INLINE static __device__ __forceinline__
+
+/* ---- bits ---------------------------------------------------------------------------------- */
+
+IDN_INLINE uint32_t idn_bits(float x) { return __float_as_uint(x); }
+IDN_INLINE float idn_float(uint32_t u) { return __uint_as_float(u); }
+IDN_INLINE uint64_t idn_bits64(double x) { return (uint64_t)__double_as_longlong(x); }
+IDN_INLINE double idn_double(uint64_t u) { return __longlong_as_double((long long)u); }
+
+/* ---- fused multiply-add -------------------------------------------------------------------- */
+
+IDN_INLINE float idn_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
+#else
 
 #include <cfloat>
 #include <cstdint>
@@ -48,17 +67,6 @@ IDN_INLINE double idn_double(uint64_t u) {
   return x;
 }
 
-/* NUM-2: the only NaN an operator stores. */
-#define IDN_NAN_BITS 0x7fc00000u
-
-/*
- * x, or the NaN of NUM-2. Compared and chosen as integers: a compiler may take one NaN for another when it sees floats.
- */
-IDN_INLINE float idn_canon(float x) {
-  const uint32_t u = idn_bits(x);
-  return idn_float((u & 0x7fffffffu) > 0x7f800000u ? IDN_NAN_BITS : u);
-}
-
 /* ---- fused multiply-add -------------------------------------------------------------------- */
 
 /*
@@ -96,6 +104,19 @@ IDN_INLINE float idn_fma(float a, float b, float c) {
 #else
   return idn_fma_exact(a, b, c);
 #endif
+}
+
+#endif
+
+/* NUM-2: the only NaN an operator stores. */
+#define IDN_NAN_BITS 0x7fc00000u
+
+/*
+ * x, or the NaN of NUM-2. Compared and chosen as integers: a compiler may take one NaN for another when it sees floats.
+ */
+IDN_INLINE float idn_canon(float x) {
+  const uint32_t u = idn_bits(x);
+  return idn_float((u & 0x7fffffffu) > 0x7f800000u ? IDN_NAN_BITS : u);
 }
 
 /* ---- ordered selection --------------------------------------------------------------------- */

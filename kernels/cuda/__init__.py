@@ -1,0 +1,1 @@
+"""The operators on CUDA devices: kernels compiled from source, launched on a device."""
