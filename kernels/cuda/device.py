@@ -24,6 +24,8 @@ class Kernel:
     """Name of the ``extern "C"`` function."""
     defines: tuple[tuple[str, str], ...] = ()
     """Macros and their values; kernels with other macros are other modules."""
+    body: str = ""
+    """Text after the file's, where a generator writes the entry point."""
 
 
 @dataclass(frozen=True)
