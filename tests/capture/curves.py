@@ -1,9 +1,9 @@
 """``python -m tests.capture.curves``: draw docs/figures/loss-curves.svg.
 
-Fifty steps of every model of the zoo: the captured program on the native kernels, and torch's
-own loop on the same batches and random numbers. One panel a model; torch is the wide line,
-the program the thin one in it. Below, the largest difference of the two losses over all steps,
-as a share of the loss.
+Fifty steps of every model of docs/models.md: the captured program on the native kernels, and
+torch's own loop on the same batches and random numbers. One panel a model; torch is the wide
+line, the program the thin one in it. Below, the largest difference of the two losses over all
+steps, as a share of the loss.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from identic.node.capture import capture
 from tests.capture.test_zoo import eager_losses, our_losses
 from tests.capture.zoo import ZOO
+from tests.capture.zoo.brought import BROUGHT
 
 FIGURE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "loss-curves.svg"
 
@@ -31,8 +32,9 @@ Curves = tuple[str, list[float], list[float]]
 
 def curves() -> Iterator[Curves]:
     """Name, torch's losses and the program's of each model."""
-    for name, animal in ZOO.items():
-        captured = capture(animal.job(STEPS))
+    jobs = {**{n: a.job for n, a in ZOO.items()}, **{n: b.job for n, b in BROUGHT.items()}}
+    for name, job in jobs.items():
+        captured = capture(job(STEPS))
         theirs, ours = eager_losses(captured, STEPS), our_losses(captured, STEPS)
         sys.stderr.write(f"{name}: {theirs[0]:.3f} to {theirs[-1]:.3f}, {ours[-1]:.3f}\n")
         yield name, theirs, ours

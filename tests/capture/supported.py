@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from identic.node.capture import decompositions
 from identic.node.capture.randomness import Randomness
 from identic.protocol.lowering import RULES
 from tests.capture.zoo import ZOO
+from tests.capture.zoo.brought import BROUGHT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 BEGIN, END = "<!-- made by tests/capture/supported.py: {} -->", "<!-- end of {} -->"
@@ -93,8 +95,9 @@ def chance() -> Iterator[Sequence[str]]:
 
 
 def models() -> Iterator[Sequence[str]]:
-    """The zoo."""
-    return ((f"`{name}`", animal.what) for name, animal in ZOO.items())
+    """The zoo, and models of the transformers package."""
+    own = ((f"`{name}`", animal.what) for name, animal in ZOO.items())
+    return chain(own, ((f"`{name}`", brought.what) for name, brought in BROUGHT.items()))
 
 
 TABLES: dict[str, Callable[[], str]] = {
