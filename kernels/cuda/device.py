@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from identic.kernels.arrays import Array
+from identic.protocol.errors import Unsound
 
 WAVES = 16
 """Blocks a multiprocessor is given at most where a kernel strides over its elements."""
@@ -50,6 +51,10 @@ Argument = Any
 numpy scalar (passed as its own type)."""
 
 
+class DeviceFault(Unsound):
+    """A device has gone, or does not do what it must: nothing that it computes counts any more."""
+
+
 class Device(Protocol):
     """A device that holds arrays and runs kernels, one after another in the order of launch."""
 
@@ -86,7 +91,8 @@ class Device(Protocol):
             shared: bytes of dynamic shared memory.
 
         Raises:
-            LocalError: the device cannot compile or run it.
+            LocalError: the device cannot compile it, or has no room.
+            DeviceFault: it cannot run it, or a launch before has failed.
         """
         ...
 
@@ -99,11 +105,19 @@ class Device(Protocol):
         ...
 
     def download(self, array: Any) -> Array:
-        """A copy of a device's array as a numpy array, after all launches before."""
+        """A copy of a device's array as a numpy array, after all launches before.
+
+        Raises:
+            DeviceFault: one of them has failed.
+        """
         ...
 
     def synchronize(self) -> None:
-        """Wait until everything launched has run."""
+        """Wait until everything launched has run.
+
+        Raises:
+            DeviceFault: something has not.
+        """
         ...
 
 
