@@ -1,0 +1,60 @@
+/* What kernels that read indices share: an index of either width, rows of bytes, places by coordinates. */
+#ifndef IDENTIC_INDEX_CUDA_H
+#define IDENTIC_INDEX_CUDA_H
+
+#include "common/cuda.h"
+
+#define IDN_CHUNK 256 /* NUM-14: positions of a chunk */
+
+/* Index number i: int64 where `wide`, else int32. */
+IDN_INLINE long long idn_index(const void* __restrict__ index, long long wide, long long i) {
+  return wide ? ((const long long*)index)[i] : ((const int32_t*)index)[i];
+}
+
+/* OP-4: whether an index lies in [0, size). */
+IDN_INLINE bool idn_inside(long long index, long long size) { return index >= 0 && index < size; }
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+/* Sum of coordinate * step over the axes of place number i of a shape of `rank` axes. */
+IDN_INLINE long long idn_offset(long long i, long long rank, const Words<8>& shape, const Words<8>& steps) {
+  long long offset = 0;
+  for (int axis = 7; axis > 0; --axis) {
+    if (axis >= rank) continue;
+    const long long outer = i / shape.v[axis];
+    offset += (i - outer * shape.v[axis]) * steps.v[axis];
+    i = outer;
+  }
+  return offset + i * steps.v[0];
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* The widest of 16, 8, 4, 2, 1 that divides all of these: addresses and lengths of rows. */
+IDN_INLINE int idn_word_bytes(const void* a, const void* b, long long row_bytes) {
+  const unsigned long long all = (unsigned long long)a | (unsigned long long)b | (unsigned long long)row_bytes;
+  for (int bytes = 16; bytes > 1; bytes /= 2) {
+    if (all % bytes == 0) return bytes;
+  }
+  return 1;
+}
+
+/* Lane `lane` of `lanes` copies its words of a row, or zeros where there is none. */
+template <class W>
+IDN_INLINE void idn_copy_words(void* to, const void* from, long long row_bytes, long long lane, long long lanes) {
+  const long long words = row_bytes / (long long)sizeof(W);
+  for (long long i = lane; i < words; i += lanes) ((W*)to)[i] = from ? ((const W*)from)[i] : W{};
+}
+
+IDN_INLINE void idn_copy_row(int word_bytes, void* to, const void* from, long long row_bytes, long long lane,
+                             long long lanes) {
+  switch (word_bytes) {
+    case 16: return idn_copy_words<uint4>(to, from, row_bytes, lane, lanes);
+    case 8: return idn_copy_words<uint64_t>(to, from, row_bytes, lane, lanes);
+    case 4: return idn_copy_words<uint32_t>(to, from, row_bytes, lane, lanes);
+    case 2: return idn_copy_words<uint16_t>(to, from, row_bytes, lane, lanes);
+    default: return idn_copy_words<uint8_t>(to, from, row_bytes, lane, lanes);
+  }
+}
+
+#endif
