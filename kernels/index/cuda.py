@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
-from identic.kernels.sort.cuda import sort_pairs
+from identic.kernels.sort.cuda import WIDTHS, key_and_place, sort_pairs
 from identic.protocol.tensors import MAX_RANK, strides
 
 BLOCK = 256
@@ -35,6 +35,11 @@ _GATHER = Kernel(_LOOKUPS, "gather")
 _COPY_ALL = Kernel(_LOOKUPS, "copy_all")
 _ADD_ZERO = Kernel(_SUMS, "add_zero")
 _ADD_LINES = Kernel(_SUMS, "add_lines")
+_RUNS = {
+    (entry, *widths): Kernel(_SUMS, entry, macros)
+    for entry in ("target_keys", "add_short_runs", "add_long_runs")
+    for widths, macros in WIDTHS.items()
+}
 
 
 def is_wide(index: Any) -> int:
@@ -185,19 +190,19 @@ def _add_zero(device: Device, out: Any, x: Any, places: Places) -> None:
     device.launch(_ADD_ZERO, grid, (BLOCK,), out, x, places.count, *places.arguments)
 
 
-def _kernel(entry: str, *arrays: Any) -> Kernel:
-    """An entry for keys, and places, of the arrays' types."""
-    names = zip(("KEY", "PLACE"), arrays, strict=False)
-    return Kernel(_SUMS, entry, tuple((n, f"uint{8 * a.dtype.itemsize}_t") for n, a in names))
+def _kernel(entry: str, keys: Any, places: Any) -> Kernel:
+    """The entry for the types of some keys and positions."""
+    return _RUNS[entry, keys.dtype.itemsize, places.dtype.itemsize]
 
 
 def _targets(device: Device, index: Any, places: Places, size: int, along: int, none: int) -> Any:
     """For each index the place it names, ``none`` for one outside [0, size)."""
-    kind = np.dtype("<u4") if none < 1 << 32 else np.dtype("<u8")
-    keys = device.empty((index.size,), kind)
+    key, place = key_and_place(4 if none < 1 << 32 else 8, index.size)
+    keys = device.empty((index.size,), key)
     grid = (blocks_over(device, index.size, BLOCK),)
     sizes = (is_wide(index), index.size, size, along, none, *places.arguments)
-    device.launch(_kernel("target_keys", keys), grid, (BLOCK,), keys, index, *sizes)
+    kernel = _RUNS["target_keys", key.itemsize, place.itemsize]
+    device.launch(kernel, grid, (BLOCK,), keys, index, *sizes)
     return keys
 
 

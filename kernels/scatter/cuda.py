@@ -29,6 +29,11 @@ WIDE_LINE = (1 << 32) - 1
 
 _FILE = "scatter/cuda.cu"
 _WRITE_LINES = Kernel(_FILE, "write_lines")
+_CLAIMING = {
+    (entry, nbytes): Kernel(_FILE, entry, macros)
+    for entry in ("claim", "write_rows", "write_claimed")
+    for nbytes, macros in ((4, ()), (8, (("CLAIM", "unsigned long long"),)))
+}
 
 
 def set_rows(
@@ -75,8 +80,8 @@ def scatter(device: Device, out: Any, x: Any, index: Any, src: Any, axis: int) -
 
 
 def _kernel(entry: str, claims: Any) -> Kernel:
-    word = "uint32_t" if claims.dtype.itemsize == 4 else "unsigned long long"
-    return Kernel(_FILE, entry, (("CLAIM", word),))
+    """The entry for the type of some claims."""
+    return _CLAIMING[entry, claims.dtype.itemsize]
 
 
 def _claimed(

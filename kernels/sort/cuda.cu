@@ -4,12 +4,12 @@
  * Order   An element becomes an unsigned key that grows in sorting order. Short rows are sorted by key and
  *         position, which are all different together; long rows by digits of eight bits from the lowest
  *         on, each pass keeping the order of equal digits. Both give the one order there is.
- * Shapes  out (rows, count) int64; x (rows, n) float32, int32 or int64; keys and places (rows, n);
+ * Shapes  out (rows, count) int64; x (rows, n) of the kind that is told; keys and places (rows, n);
  *         before (rows, tiles, 256); base (rows, 256).
  * Launch  THREADS a block. sort_short: a block owns as many rows as fit its span. The passes: a block
  *         owns a tile of ITEMS * THREADS neighbours of one row, and a warp ITEMS * 32 of them.
  *         THREADS and ITEMS tune speed only.
- * Macros  KEY is uint32_t or uint64_t, PLACE the type of a position in a row.
+ * Macros  KEY is uint32_t or uint64_t, wide enough for the keys; PLACE for positions in a row.
  * Twins   reference.py (definition), cpu.cpp.
  */
 #include "common/cuda.h"
@@ -30,24 +30,29 @@
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 /* OP-31: -0 is equal to +0, and every NaN is equal and above all numbers. */
-IDN_INLINE KEY idn_order_key(const void* __restrict__ x, long long is_float, long long i, bool descending) {
-  const KEY top = (KEY)1 << (8 * sizeof(KEY) - 1);
-  KEY key;
-  if (is_float) {
-    const uint32_t u = ((const uint32_t*)x)[i];
-    const uint32_t magnitude = u & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) key = (KEY)0xffffffffu;
-    else if (magnitude == 0) key = (KEY)0x80000000u;
-    else key = (KEY)(u >> 31 ? ~u : u | 0x80000000u);
-  } else {
-    key = ((const KEY*)x)[i] ^ top;
-  }
-  return descending ? (KEY)~key : key;
+IDN_INLINE uint32_t idn_float_key(uint32_t u) {
+  const uint32_t magnitude = u & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return ~0u;
+  if (magnitude == 0) return 0x80000000u;
+  return u >> 31 ? ~u : u | 0x80000000u;
 }
 
-extern "C" __global__ void order_keys(KEY* __restrict__ keys, const void* __restrict__ x, long long is_float,
+/* What elements are. */
+enum { IS_FLOAT32, IS_INT32, IS_INT64 };
+
+IDN_INLINE KEY idn_order_key(const void* __restrict__ x, long long kind, long long i, bool descending) {
+  if (kind == IS_INT64) {
+    const uint64_t key = ((const uint64_t*)x)[i] ^ 1ull << 63;
+    return (KEY)(descending ? ~key : key);
+  }
+  const uint32_t u = ((const uint32_t*)x)[i];
+  const uint32_t key = kind == IS_FLOAT32 ? idn_float_key(u) : u ^ 0x80000000u;
+  return descending ? ~key : key;
+}
+
+extern "C" __global__ void order_keys(KEY* __restrict__ keys, const void* __restrict__ x, long long kind,
                                       long long n, long long descending) {
-  for (long long i = idn_thread(); i < n; i += idn_threads()) keys[i] = idn_order_key(x, is_float, i, descending != 0);
+  for (long long i = idn_thread(); i < n; i += idn_threads()) keys[i] = idn_order_key(x, kind, i, descending != 0);
 }
 
 /* ---- short rows ------------------------------------------------------------------------------ */
@@ -57,7 +62,7 @@ extern "C" __global__ void order_keys(KEY* __restrict__ keys, const void* __rest
  * stages end at the width, a power of two. What fills a row up has the greatest key and a later position.
  */
 extern "C" __global__ void __launch_bounds__(THREADS)
-    sort_short(long long* __restrict__ out, const void* __restrict__ x, long long is_float, long long rows,
+    sort_short(long long* __restrict__ out, const void* __restrict__ x, long long kind, long long rows,
                long long n, long long count, long long descending, long long width_bits, long long span) {
   extern __shared__ KEY keys[];
   uint32_t* places = (uint32_t*)(keys + span);
@@ -66,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (long long i = threadIdx.x; i < span; i += THREADS) {
       const long long row = first + (i >> width_bits), place = i & (width - 1);
       const bool real = row < rows && place < n;
-      keys[i] = real ? idn_order_key(x, is_float, row * n + place, descending != 0) : (KEY)~(KEY)0;
+      keys[i] = real ? idn_order_key(x, kind, row * n + place, descending != 0) : (KEY)~(KEY)0;
       places[i] = (uint32_t)place;
     }
     __syncthreads();

@@ -27,12 +27,37 @@ WIDE_ROW = 1 << 32
 """Shortest row whose positions need 64 bits."""
 
 _FILE = "sort/cuda.cu"
-_UINT32, _UINT64 = np.dtype("<u4"), np.dtype("<u8")
-_IN_C = {_UINT32: "uint32_t", _UINT64: "uint64_t"}
+_KIND = {np.dtype("<f4"): 0, np.dtype("<i4"): 1, np.dtype("<i8"): 2}
+"""How ``cuda.cu`` names element types."""
+
+WIDTHS: dict[tuple[int, int], tuple[tuple[str, str], ...]] = {
+    (4, 4): (),
+    (8, 4): (("KEY", "uint64_t"),),
+    (8, 8): (("KEY", "uint64_t"), ("PLACE", "uint64_t")),
+}
+"""Macros by the bytes of a key and of a position."""
+
+_ENTRIES = (
+    *("order_keys", "sort_short", "count_digits", "digit_offsets", "move_by_digit"),
+    "first_places",
+)
+_KERNELS = {
+    (entry, *widths): Kernel(_FILE, entry, macros)
+    for entry in _ENTRIES
+    for widths, macros in WIDTHS.items()
+}
 
 
-def _kernel(entry: str, key: np.dtype[Any], place: np.dtype[Any]) -> Kernel:
-    return Kernel(_FILE, entry, (("KEY", _IN_C[key]), ("PLACE", _IN_C[place])))
+def key_and_place(key_bytes: int, n: int) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """Types of the keys, of at least so many bytes, and of the positions of a row of ``n``."""
+    wide = n >= WIDE_ROW
+    return np.dtype(f"<u{8 if wide else key_bytes}"), np.dtype("<u8" if wide else "<u4")
+
+
+def _kernel(entry: str, *arrays: Any) -> Kernel:
+    """The entry for the types of some keys and positions."""
+    key, place = (a.dtype.itemsize for a in arrays)
+    return _KERNELS[entry, key, place]
 
 
 def argsort(
@@ -43,7 +68,7 @@ def argsort(
     Raises:
         ValueError: x is not float32, int32 or int64, or count is not in [0, n].
     """
-    if x.dtype not in (np.float32, np.int32, np.int64):
+    if x.dtype not in _KIND:
         raise ValueError("x must be float32, int64 or int32")
     if not 0 <= count <= n:
         raise ValueError("count must be in [0, n]")
@@ -64,36 +89,30 @@ def argsort(
 def _short(
     device: Device, out: Any, x: Any, rows: int, n: int, count: int, descending: bool
 ) -> None:
-    key = _key(x)
+    key_bytes = x.dtype.itemsize
     width_bits = (n - 1).bit_length()
     span = max(SPAN, 1 << width_bits)
     groups = -(-rows // (span >> width_bits))
     grid = blocks_over(device, groups, 1)
-    sizes = (int(x.dtype == np.float32), rows, n, count, int(descending), width_bits, span)
-    shared = span * (key.itemsize + 4)
-    kernel = _kernel("sort_short", key, _UINT32)
+    sizes = (_KIND[x.dtype], rows, n, count, int(descending), width_bits, span)
+    shared = span * (key_bytes + 4)
+    kernel = _KERNELS["sort_short", key_bytes, 4]
     device.launch(kernel, (grid,), (THREADS,), out, x, *sizes, shared=shared)
 
 
 def _long(
     device: Device, out: Any, x: Any, rows: int, n: int, count: int, descending: bool
 ) -> None:
-    key = _key(x)
+    key, place = key_and_place(x.dtype.itemsize, n)
     keys = device.empty((rows * n,), key)
-    kernel = _kernel("order_keys", key, _UINT32)
-    grid = blocks_over(device, keys.size, THREADS)
-    is_float = int(x.dtype == np.float32)
-    sizes = (is_float, keys.size, int(descending))
-    device.launch(kernel, (grid,), (THREADS,), keys, x, *sizes)
-    _, places = sort_pairs(device, keys, rows, n, 8 * key.itemsize)
-    kernel = _kernel("first_places", key, places.dtype)
-    grid = blocks_over(device, rows * count, THREADS)
-    device.launch(kernel, (grid,), (THREADS,), out, places, rows, n, count)
-
-
-def _key(x: Any) -> np.dtype[Any]:
-    """The type of keys of an element."""
-    return _UINT64 if x.dtype.itemsize == 8 else _UINT32
+    grid = (blocks_over(device, keys.size, THREADS),)
+    sizes = (_KIND[x.dtype], keys.size, int(descending))
+    kernel = _KERNELS["order_keys", key.itemsize, place.itemsize]
+    device.launch(kernel, grid, (THREADS,), keys, x, *sizes)
+    keys, places = sort_pairs(device, keys, rows, n, 8 * x.dtype.itemsize)
+    grid = (blocks_over(device, rows * count, THREADS),)
+    kernel = _kernel("first_places", keys, places)
+    device.launch(kernel, grid, (THREADS,), out, places, rows, n, count)
 
 
 def sort_pairs(device: Device, keys: Any, rows: int, n: int, bits: int) -> tuple[Any, Any]:
@@ -101,28 +120,27 @@ def sort_pairs(device: Device, keys: Any, rows: int, n: int, bits: int) -> tuple
 
     Args:
         device: where the keys are.
-        keys: (rows * n,) uint32 or uint64, below ``2^bits``; their content is lost.
+        keys: (rows * n,), below ``2^bits``, of the type that ``key_and_place`` tells; their
+            content is lost.
         rows: number of rows, at least 1.
         n: keys of a row, at least 1.
         bits: bits of a key that differ at most, at least 1.
 
     Returns:
-        Sorted keys and, for each, its position in its row before; uint32, or uint64 in a row
-        of 2^32 or more.
+        Sorted keys and, for each, its position in its row before.
     """
-    place = _UINT64 if n >= WIDE_ROW else _UINT32
-    key = np.dtype(keys.dtype)
+    key, place = key_and_place(keys.dtype.itemsize, n)
     tiles = -(-n // (ITEMS * THREADS))
     before = device.empty((rows * tiles * DIGITS,), place)
     base = device.empty((rows * DIGITS,), place)
     places, to_keys, to_places = (device.empty((rows * n,), t) for t in (place, key, place))
+    grid, block = (rows * tiles,), (THREADS,)
     for shift in range(0, bits, DIGIT_BITS):
-        grid, block = (rows * tiles,), (THREADS,)
-        kernel = _kernel("count_digits", key, place)
+        kernel = _kernel("count_digits", keys, places)
         device.launch(kernel, grid, block, before, keys, n, tiles, shift)
-        kernel = _kernel("digit_offsets", key, place)
+        kernel = _kernel("digit_offsets", keys, places)
         device.launch(kernel, (rows,), block, base, before, tiles)
-        kernel = _kernel("move_by_digit", key, place)
+        kernel = _kernel("move_by_digit", keys, places)
         moved = (to_keys, to_places, keys, places, before, base)
         device.launch(kernel, grid, block, *moved, n, tiles, shift, int(shift == 0))
         keys, places, to_keys, to_places = to_keys, to_places, keys, places

@@ -9,6 +9,7 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.index import cuda
+from identic.kernels.sort import cuda as sort_cuda
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
 KINDS = [np.dtype(t) for t in ("u1", "<u2", "<f4", "<i8", "?")]
@@ -160,7 +161,9 @@ def test_num_14__launch_shapes_change_no_bit(monkeypatch: pytest.MonkeyPatch) ->
         same(device, "take_rows", np.empty((900, 33), np.float32), init, index, 3, 132)
 
 
-def test_keys_of_64_bits_give_the_same_sums() -> None:
+@pytest.mark.parametrize("wide", [False, True])
+def test_keys_of_64_bits_give_the_same_sums(monkeypatch: pytest.MonkeyPatch, *, wide: bool) -> None:
+    monkeypatch.setattr(sort_cuda, "WIDE_ROW", 50 if wide else 1 << 32)
     rng = np.random.default_rng(9)
     device = ShimDevice()
     init, src = floats(rng, (6, 3)), floats(rng, (90, 3))

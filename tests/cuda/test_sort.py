@@ -66,11 +66,13 @@ def test_op_31__long_rows_are_sorted_by_digits(
         both(device, x, rows, n, count, descending=True)
 
 
-def test_positions_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64])
+def test_positions_of_64_bits(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "SHORT_ROW", 16)
-    monkeypatch.setattr(cuda, "WIDE_ROW", 500)
+    monkeypatch.setattr(cuda, "WIDE_ROW", 200)
     device = ShimDevice()
-    both(device, elements(1, 500, np.int32), 1, 500, 500, descending=False)
+    both(device, elements(1, 200, kind), 1, 200, 200, descending=False)
+    both(device, elements(2, 200, kind), 1, 200, 200, descending=True)
     assert ("PLACE", "uint64_t") in device.launches[-1].defines
 
 
