@@ -35,18 +35,17 @@ IDN_INLINE float idn_sqrt(float a) { return __fsqrt_rn(a); }
 
 /* ---- binary64, inside rounded functions ------------------------------------------------------ */
 
-IDN_INLINE double idn_add64(double a, double b) { return __dadd_rn(a, b); }
-IDN_INLINE double idn_sub64(double a, double b) { return __dsub_rn(a, b); }
-IDN_INLINE double idn_mul64(double a, double b) { return __dmul_rn(a, b); }
 IDN_INLINE double idn_div64(double a, double b) { return __ddiv_rn(a, b); }
 IDN_INLINE double idn_fma64(double a, double b, double c) { return __fma_rn(a, b, c); }
-IDN_INLINE float idn_narrow(double a) { return __double2float_rn(a); }
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
 /* The number of this thread in a one-dimensional launch, and of how many. */
 IDN_INLINE long long idn_thread() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
 IDN_INLINE long long idn_threads() { return (long long)gridDim.x * blockDim.x; }
+
+/* Before a loop whose body stands once in the code. */
+#define IDN_ROLLED IDN_PRAGMA(unroll 1)
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 

@@ -11,9 +11,15 @@
 #ifndef IDENTIC_COMMON_FP32_H
 #define IDENTIC_COMMON_FP32_H
 
+#define IDN_PRAGMA(words) _Pragma(#words)
+
 #ifdef IDN_CUDA
 
 #define IDN_INLINE static __device__ __forceinline__
+#define IDN_NOINLINE static __device__ __noinline__
+#define IDN_MEMBER __device__ __forceinline__
+#define IDN_TABLE __device__ constexpr
+#define IDN_UNROLL(times) IDN_PRAGMA(unroll)
 
 /* ---- bits ---------------------------------------------------------------------------------- */
 
@@ -25,6 +31,15 @@ IDN_INLINE double idn_double(uint64_t u) { return __longlong_as_double((long lon
 /* ---- fused multiply-add -------------------------------------------------------------------- */
 
 IDN_INLINE float idn_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
+/* ---- inside rounded functions -------------------------------------------------------------- */
+
+IDN_INLINE double idn_add64(double a, double b) { return __dadd_rn(a, b); }
+IDN_INLINE double idn_sub64(double a, double b) { return __dsub_rn(a, b); }
+IDN_INLINE double idn_mul64(double a, double b) { return __dmul_rn(a, b); }
+IDN_INLINE float idn_nearest(double a) { return __double2float_rn(a); }
+IDN_INLINE float idn_nearest(uint64_t a) { return __ull2float_rn(a); }
+IDN_INLINE int idn_leading_zeros(uint64_t a) { return __clzll((long long)a); }
 
 #else
 
@@ -40,6 +55,10 @@ IDN_INLINE float idn_fma(float a, float b, float c) { return __fmaf_rn(a, b, c);
 #endif
 
 #define IDN_INLINE static inline __attribute__((always_inline))
+#define IDN_NOINLINE static __attribute__((noinline))
+#define IDN_MEMBER inline __attribute__((always_inline))
+#define IDN_TABLE constexpr
+#define IDN_UNROLL(times) IDN_PRAGMA(GCC unroll times)
 
 /* ---- bits ---------------------------------------------------------------------------------- */
 
@@ -105,6 +124,16 @@ IDN_INLINE float idn_fma(float a, float b, float c) {
   return idn_fma_exact(a, b, c);
 #endif
 }
+
+/* ---- inside rounded functions -------------------------------------------------------------- */
+
+IDN_INLINE double idn_add64(double a, double b) { return a + b; }
+IDN_INLINE double idn_sub64(double a, double b) { return a - b; }
+IDN_INLINE double idn_mul64(double a, double b) { return a * b; }
+IDN_INLINE float idn_nearest(double a) { return static_cast<float>(a); }
+IDN_INLINE float idn_nearest(uint64_t a) { return static_cast<float>(a); }
+/* Of a number that is not 0. */
+IDN_INLINE int idn_leading_zeros(uint64_t a) { return __builtin_clzll(a); }
 
 #endif
 

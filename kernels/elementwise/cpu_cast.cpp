@@ -1,12 +1,4 @@
-/*
- * cast: conversions between element types.                                   rules: NUM-2, NUM-5, NUM-9
- *
- * A conversion of a type to itself moves bits. bfloat16 goes by way of float32.
- */
-#include <cstring>
-#include <limits>
-#include <type_traits>
-
+/* cast: conversions between element types; elementwise/convert.h says how. */
 #include "common/fp32.h"
 #include "elementwise/cpu.h"
 #include "native/pool.h"
@@ -16,55 +8,13 @@ namespace {
 
 constexpr int64_t PIECE = 1 << 15;
 
-struct Bool { uint8_t byte; };
-struct Bfloat16 { uint16_t word; };
-
-/* NUM-5: toward zero, clamped to the range of the type, NaN to 0. */
-template <class To>
-To truncated(float x) {
-  if (x != x) return 0;
-  /* Both limits of a two's complement type are powers of two, exact in binary32. */
-  constexpr float BELOW = static_cast<float>(std::numeric_limits<To>::min());
-  constexpr float ABOVE = std::is_same_v<To, int64_t> ? 0x1p63f : std::is_same_v<To, int32_t> ? 0x1p31f : 256.0f;
-  if (x <= BELOW) return std::numeric_limits<To>::min();
-  if (x >= ABOVE) return std::numeric_limits<To>::max();
-  return static_cast<To>(x);
-}
-
-float widened(Bfloat16 x) { return idn_canon(idn_float(static_cast<uint32_t>(x.word) << 16)); }
-
-Bfloat16 rounded(float x) {
-  if (x != x) return {0x7fc0};
-  const uint32_t u = idn_bits(x);
-  return {static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16)};
-}
-
-template <class To, class From>
-To converted(From x) {
-  if constexpr (std::is_same_v<From, To>) {
-    return x;
-  } else if constexpr (std::is_same_v<From, Bool>) {
-    return converted<To>(static_cast<uint8_t>(x.byte != 0));
-  } else if constexpr (std::is_same_v<From, Bfloat16>) {
-    return converted<To>(widened(x));
-  } else if constexpr (std::is_same_v<To, Bfloat16>) {
-    return rounded(converted<float>(x));
-  } else if constexpr (std::is_same_v<To, Bool>) {
-    return {static_cast<uint8_t>(x != 0)};
-  } else if constexpr (std::is_same_v<To, float>) {
-    return static_cast<float>(x);
-  } else if constexpr (std::is_same_v<From, float>) {
-    return truncated<To>(x);
-  } else {
-    return static_cast<To>(static_cast<std::make_unsigned_t<To>>(x));
-  }
-}
+#include "elementwise/convert.h"
 
 template <class To, class From>
 void convert(void* out, const void* x, int64_t n) {
   To* to = static_cast<To*>(out);
   const From* from = static_cast<const From*>(x);
-  for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+  for (int64_t i = 0; i < n; ++i) to[i] = Conversion<To>::of(from[i]);
 }
 
 template <class To>

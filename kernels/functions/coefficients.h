@@ -7,7 +7,7 @@
  */
 
 /* (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2, ascending powers of r. */
-constexpr double EXP_TERMS[10] = {
+IDN_TABLE double EXP_TERMS[10] = {
     0x1.0000000000001p-1, 0x1.5555555555556p-3, 0x1.5555555553d63p-5,
     0x1.11111111109b3p-7, 0x1.6c16c1788bd90p-10, 0x1.a01a01a7c41d5p-13,
     0x1.a019b90d2ae7ap-16, 0x1.71de0dae63bb3p-19, 0x1.289185613a3d6p-22,
@@ -15,14 +15,14 @@ constexpr double EXP_TERMS[10] = {
 };
 
 /* (log((1 + s) / (1 - s)) - 2 s) / s^3 for |s| <= 3 - 2 sqrt(2), ascending powers of s^2. */
-constexpr double LOG_TERMS[9] = {
+IDN_TABLE double LOG_TERMS[9] = {
     0x1.5555555555555p-1, 0x1.9999999999998p-2, 0x1.249249249296bp-2,
     0x1.c71c71c649fd9p-3, 0x1.745d17d4c7b78p-3, 0x1.3b137ac246adep-3,
     0x1.111d3a850cbadp-3, 0x1.debb7c9d90ac1p-4, 0x1.e6ce4e57aaee2p-4,
 };
 
 /* erf(x) / x around the middle of each eighth of [0, 4): row is the power, column the eighth. */
-constexpr double ERF_TERMS[14][8] = {
+IDN_TABLE double ERF_TERMS[14][8] = {
     {0x1.1af54e232d609p+0, 0x1.e57b7477c132ap-1, 0x1.7a0517ad564cdp-1, 0x1.20ac0448e30d1p-1,
      0x1.c672068e64fbdp-2, 0x1.74537fc603cfbp-2, 0x1.3b135862188d2p-2, 0x1.11110f080c546p-2},
     {-0x1.73070406af8f7p-3, -0x1.a0cdd9ab35663p-2, -0x1.9b12df9c9f1cep-2, -0x1.2b07a606936a4p-2,
@@ -54,7 +54,7 @@ constexpr double ERF_TERMS[14][8] = {
 };
 
 /* erf(x) / x for 0 <= x <= 1, ascending powers of x^2. */
-constexpr double ERF_SMALL_TERMS[12] = {
+IDN_TABLE double ERF_SMALL_TERMS[12] = {
     0x1.20dd750429b6dp+0, -0x1.812746b0379c1p-2, 0x1.ce2f21a040f66p-4,
     -0x1.b82ce31203772p-6, 0x1.565bccfa44156p-8, -0x1.c02db0665e53dp-11,
     0x1.f9a2be4f731a1p-14, -0x1.f4ca838adb73bp-17, 0x1.b981d78881a5dp-20,
@@ -62,7 +62,7 @@ constexpr double ERF_SMALL_TERMS[12] = {
 };
 
 /* e^(x^2) erfc(x) for 1 <= x <= 4, ascending powers of 1 / (x + 5/2) - 7/32. */
-constexpr double ERFC_TERMS[13] = {
+IDN_TABLE double ERFC_TERMS[13] = {
     0x1.fbda64037e156p-3, 0x1.0e4fe8f585843p+1, 0x1.ce6c07c86db52p+2,
     0x1.189e4f79221cep+4, 0x1.9e391ff110bdap+4, 0x1.d77c426075e04p+2,
     -0x1.8a159229ea7f6p+5, -0x1.a149c8bd3de1cp+5, 0x1.f624f26c489d7p+6,

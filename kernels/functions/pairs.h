@@ -1,5 +1,5 @@
 /*
- * Tables of the functions that are computed in pairs of binary32 (functions/cpu_pairs.h).   rules: NUM-7
+ * Tables of the functions that are computed in pairs of binary32 (functions/pair_functions.h).   rules: NUM-7
  *
  * Rounded once from 200-bit values; kernels/functions/coefficients.h says how polynomials are made.
  */
@@ -10,20 +10,20 @@ constexpr float EXP_STEP_REST = -0x1.05c61p-32f;
 constexpr float EXP_STEP_INVERSE = 0x1.715476p+3f;
 
 /* 2^(j/8) as the nearest number t, and j log(2) / 8 - log(t). */
-alignas(32) constexpr float EXP_POWERS[8] = {
+alignas(32) IDN_TABLE float EXP_POWERS[8] = {
     0x1p+0f, 0x1.172b84p+0f, 0x1.306fep+0f, 0x1.4bfdaep+0f,
     0x1.6a09e6p+0f, 0x1.8ace54p+0f, 0x1.ae89fap+0f, 0x1.d5818ep+0f,
 };
-alignas(32) constexpr float EXP_RESTS[8] = {
+alignas(32) IDN_TABLE float EXP_RESTS[8] = {
     0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a3552p-25f,
     0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c306p-27f, -0x1.a5217cp-28f,
 };
 
 /* (exp(r) - 1 - r - r^2 / 2) / r^3 for |r| <= log(2) / 16, ascending powers of r. */
-constexpr float EXP_TAIL[3] = {0x1.555556p-3f, 0x1.55597cp-5f, 0x1.11137p-7f};
+IDN_TABLE float EXP_TAIL[3] = {0x1.555556p-3f, 0x1.55597cp-5f, 0x1.11137p-7f};
 
 /* For r = k / 128: erf(r) and 2 / sqrt(pi) e^(-r^2), each as the nearest number and the rest. */
-alignas(64) constexpr float ERF_ROWS[512][4] = {
+alignas(64) IDN_TABLE float ERF_ROWS[512][4] = {
     {0.0f, 0.0f, 0x1.20dd76p+0f, -0x1.f7ac92p-25f}, {0x1.20dbf4p-7f, -0x1.0a766p-34f, 0x1.20d8f2p+0f, -0x1.a28de8p-26f},
     {0x1.20d77p-6f, 0x1.07e2f4p-31f, 0x1.20cb68p+0f, -0x1.0aeb4ep-26f}, {0x1.b137ep-6f, 0x1.9eb09cp-31f, 0x1.20b4d8p+0f, 0x1.7586d8p-25f},
     {0x1.20c564p-5f, 0x1.77494ep-31f, 0x1.209546p+0f, 0x1.5a279ap-25f}, {0x1.68e5d4p-5f, -0x1.10dab6p-31f, 0x1.206cb4p+0f, 0x1.12f62ap-25f},

@@ -7,7 +7,7 @@
 
 #include "matmul/cpu_tile.h"
 #include "conv/cpu_pack.h"
-#include "functions/cpu_functions.h"
+#include "functions/functions.h"
 #include "elementwise/cpu_rows.h"
 #include "reduce/cpu_rows.h"
 #include "fused/cpu_stream_steps.h"

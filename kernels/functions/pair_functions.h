@@ -7,7 +7,7 @@
  *          usual range, the function of binary64 decides.
  * Proof    tests/kernels/native/exhaustive.cpp runs all 2^32 operands through each path.
  *
- * Included by functions/cpu_functions.h on paths with tables of binary32.
+ * Included by functions/functions.h on paths with tables of binary32.
  */
 
 #include "functions/pairs.h"
@@ -50,7 +50,7 @@ IDN_INLINE Settled exp_by_pairs(F x) {
 }
 
 /* The same where a lane was not sure; many lanes are -inf where attention is masked. */
-static __attribute__((noinline)) F exp_with_care(F x) {
+IDN_NOINLINE F exp_with_care(F x) {
   const M vanishes = lt(x, splat(-104.0f));
   if (!any(vanishes)) return exp_by_doubles(x);
   if (!any(opposite(vanishes))) return splat(0.0f);
@@ -65,7 +65,7 @@ IDN_INLINE F exp_of(F x) {
   return found.value;
 }
 
-static __attribute__((noinline)) F erf_with_care(F x) { return erf_by_doubles(x); }
+IDN_NOINLINE F erf_with_care(F x) { return erf_by_doubles(x); }
 
 /*
  * erf(r + d) = erf(r) + s (d - r d^2 + (2 r^2 - 1) / 3 d^3 + (r / 2 - r^3 / 3) d^4 + d^5 / 10 ...)

@@ -6,7 +6,7 @@
  *          operand stands in a table here. Fused or not, the result is the same for every operand.
  * Proof    tests/kernels/native/exhaustive.cpp runs all 2^32 operands through each path.
  *
- * Included by native/path_body.h inside the namespace of a path.
+ * Included by native/path_body.h inside the namespace of a path, and by functions/cuda.h for a thread's one lane.
  */
 
 #include "functions/coefficients.h"
@@ -26,7 +26,7 @@ IDN_INLINE Exponential exponential(D x) {
   const D n = sub(t, splat64(ROUNDER));
   const D r = multiply_add(n, splat64(-LOG2_LOW), multiply_add(n, splat64(-LOG2_HIGH), x));
   D q = splat64(EXP_TERMS[9]);
-#pragma GCC unroll 16
+IDN_UNROLL(16)
   for (int i = 8; i >= 0; --i) q = multiply_add(q, r, splat64(EXP_TERMS[i]));
   return {t, multiply_add(mul(r, r), q, r)};
 }
@@ -48,7 +48,7 @@ IDN_INLINE F log_of(F x) {
   const D s = div(f, add(f, splat64(2.0)));
   const D z = mul(s, s);
   D q = splat64(LOG_TERMS[8]);
-#pragma GCC unroll 16
+IDN_UNROLL(16)
   for (int i = 7; i >= 0; --i) q = multiply_add(q, z, splat64(LOG_TERMS[i]));
   const D l = multiply_add(mul(s, z), q, add(s, s));
   const D n = widen_integers(e);
@@ -56,7 +56,7 @@ IDN_INLINE F log_of(F x) {
   /* NUM-7: the operands whose logarithm binary64 rounds onto the middle of two binary32 numbers. */
   constexpr uint32_t HARD[5][2] = {{0x3c413d3au, 0xc08e158fu}, {0x41178febu, 0x400fe5e7u}, {0x4c5d65a5u, 0x418f034bu},
                                    {0x65d890d3u, 0x4254d1f9u}, {0x6f31a8ecu, 0x42845a89u}};
-#pragma GCC unroll 8
+IDN_UNROLL(8)
   for (int i = 0; i < 5; ++i) y = select(eq(bits(x), splat_bits(HARD[i][0])), splat_bits(HARD[i][1]), y);
   /* NUM-8: log(+-0) = -inf, log(+inf) = +inf, below zero NaN. */
   const F infinity = floats(splat_bits(0x7f800000u));
@@ -85,7 +85,7 @@ IDN_INLINE F erf_by_eighths(F a) {
   const D u = sub(d, middle);
   const Lookup at = look_up_index(eighth);
   D q = look_up8(ERF_TERMS[13], at);
-#pragma GCC unroll 16
+IDN_UNROLL(16)
   for (int i = 12; i >= 0; --i) q = multiply_add(q, u, look_up8(ERF_TERMS[i], at));
   return narrow(mul(q, d));
 }
@@ -95,11 +95,11 @@ IDN_INLINE F erf_by_halves(F a) {
   const D d = widen(a);
   const D z = mul(d, d);
   D p = splat64(ERF_SMALL_TERMS[11]);
-#pragma GCC unroll 16
+IDN_UNROLL(16)
   for (int i = 10; i >= 0; --i) p = multiply_add(p, z, splat64(ERF_SMALL_TERMS[i]));
   const D w = sub(div(splat64(1.0), add(d, splat64(2.5))), splat64(0.21875));
   D q = splat64(ERFC_TERMS[12]);
-#pragma GCC unroll 16
+IDN_UNROLL(16)
   for (int i = 11; i >= 0; --i) q = multiply_add(q, w, splat64(ERFC_TERMS[i]));
   const Exponential e = exponential(sub(splat64(0.0), z));
   const D power = scale_by_low_bits(add(e.p, splat64(1.0)), e.scale);
@@ -122,7 +122,7 @@ IDN_INLINE F erf_by_doubles(F x) {
 }
 
 #ifdef IDN_FLOAT_TABLES
-#include "functions/cpu_pairs.h"
+#include "functions/pair_functions.h"
 #else
 IDN_INLINE F exp_of(F x) { return exp_by_doubles(x); }
 IDN_INLINE F erf_of(F x) { return erf_by_doubles(x); }
