@@ -23,52 +23,28 @@ extern "C" __global__ void take_rows(void* __restrict__ out, const void* __restr
   }
 }
 
-/* ---- windows -------------------------------------------------------------------------------- */
-
 /* OP-4: a negative start reads zeros all along. Differences only, so that nothing overflows. */
-template <class W>
-IDN_INLINE void idn_windows(W* __restrict__ out, const W* __restrict__ tokens, const void* __restrict__ starts,
-                            long long wide, long long count, long long size, long long length, long long lane_bits) {
+extern "C" __global__ void take_windows(void* __restrict__ out, const void* __restrict__ tokens,
+                                        const void* __restrict__ starts, long long wide, long long bytes,
+                                        long long count, long long size, long long length, long long lane_bits) {
   const long long lanes = 1ll << lane_bits, lane = idn_thread() & (lanes - 1);
   for (long long b = idn_thread() >> lane_bits; b < count; b += idn_threads() >> lane_bits) {
     const long long start = idn_index(starts, wide, b);
     const long long kept = idn_inside(start, size) ? size - start : 0;
-    for (long long i = lane; i < length; i += lanes) out[b * length + i] = i < kept ? tokens[start + i] : W{0};
+    for (long long i = lane; i < length; i += lanes) {
+      idn_move_word(bytes, out, b * length + i, tokens, i < kept ? start + i : -1);
+    }
   }
 }
-
-extern "C" __global__ void take_windows(void* out, const void* tokens, const void* starts, long long wide,
-                                        long long bytes, long long count, long long size, long long length,
-                                        long long lane_bits) {
-  switch (bytes) {
-    case 1: return idn_windows((uint8_t*)out, (const uint8_t*)tokens, starts, wide, count, size, length, lane_bits);
-    case 2: return idn_windows((uint16_t*)out, (const uint16_t*)tokens, starts, wide, count, size, length, lane_bits);
-    case 4: return idn_windows((uint32_t*)out, (const uint32_t*)tokens, starts, wide, count, size, length, lane_bits);
-    default: return idn_windows((uint64_t*)out, (const uint64_t*)tokens, starts, wide, count, size, length, lane_bits);
-  }
-}
-
-/* ---- gather --------------------------------------------------------------------------------- */
 
 /* Steps are those of x, 0 along the axis; `along` is the step along it, and `size` its length. */
-template <class W>
-IDN_INLINE void idn_gather(W* __restrict__ out, const W* __restrict__ x, const void* __restrict__ index,
-                           long long wide, long long n, long long size, long long along, long long rank,
-                           const Words<8>& shape, const Words<8>& steps) {
+extern "C" __global__ void gather(void* __restrict__ out, const void* __restrict__ x, const void* __restrict__ index,
+                                  long long wide, long long bytes, long long n, long long size, long long along,
+                                  long long rank, Words<8> shape, Words<8> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
-    out[i] = idn_inside(at, size) ? x[idn_offset(i, rank, shape, steps) + at * along] : W{0};
-  }
-}
-
-extern "C" __global__ void gather(void* out, const void* x, const void* index, long long wide, long long bytes,
-                                  long long n, long long size, long long along, long long rank, Words<8> shape,
-                                  Words<8> steps) {
-  switch (bytes) {
-    case 1: return idn_gather((uint8_t*)out, (const uint8_t*)x, index, wide, n, size, along, rank, shape, steps);
-    case 2: return idn_gather((uint16_t*)out, (const uint16_t*)x, index, wide, n, size, along, rank, shape, steps);
-    case 4: return idn_gather((uint32_t*)out, (const uint32_t*)x, index, wide, n, size, along, rank, shape, steps);
-    default: return idn_gather((uint64_t*)out, (const uint64_t*)x, index, wide, n, size, along, rank, shape, steps);
+    const long long from = idn_offset(i, rank, shape, steps) + at * along;
+    idn_move_word(bytes, out, i, x, idn_inside(at, size) ? from : -1);
   }
 }
 

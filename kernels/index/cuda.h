@@ -28,6 +28,24 @@ IDN_INLINE long long idn_offset(long long i, long long rank, const Words<8>& sha
   return offset + i * steps.v[0];
 }
 
+/* ---- words ---------------------------------------------------------------------------------- */
+
+template <class W>
+IDN_INLINE void idn_move(void* out, long long to, const void* x, long long from) {
+  ((W*)out)[to] = from < 0 ? W{0} : ((const W*)x)[from];
+}
+
+/* out[to] = x[from], words of so many bytes; zero where `from` is below 0. */
+IDN_INLINE void idn_move_word(long long bytes, void* __restrict__ out, long long to, const void* __restrict__ x,
+                              long long from) {
+  switch (bytes) {
+    case 1: return idn_move<uint8_t>(out, to, x, from);
+    case 2: return idn_move<uint16_t>(out, to, x, from);
+    case 4: return idn_move<uint32_t>(out, to, x, from);
+    default: return idn_move<uint64_t>(out, to, x, from);
+  }
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* The widest of 16, 8, 4, 2, 1 that divides all of these: addresses and lengths of rows. */

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
-from identic.kernels.sort.cuda import WIDTHS, key_and_place, sort_pairs
+from identic.kernels.sort.cuda import sort_pairs
 from identic.protocol.tensors import MAX_RANK, strides
 
 BLOCK = 256
@@ -35,11 +35,9 @@ _GATHER = Kernel(_LOOKUPS, "gather")
 _COPY_ALL = Kernel(_LOOKUPS, "copy_all")
 _ADD_ZERO = Kernel(_SUMS, "add_zero")
 _ADD_LINES = Kernel(_SUMS, "add_lines")
-_RUNS = {
-    (entry, *widths): Kernel(_SUMS, entry, macros)
-    for entry in ("target_keys", "add_short_runs", "add_long_runs")
-    for widths, macros in WIDTHS.items()
-}
+_TARGET_KEYS = Kernel(_SUMS, "target_keys")
+_ADD_SHORT_RUNS = Kernel(_SUMS, "add_short_runs")
+_ADD_LONG_RUNS = Kernel(_SUMS, "add_long_runs")
 
 
 def is_wide(index: Any) -> int:
@@ -190,19 +188,12 @@ def _add_zero(device: Device, out: Any, x: Any, places: Places) -> None:
     device.launch(_ADD_ZERO, grid, (BLOCK,), out, x, places.count, *places.arguments)
 
 
-def _kernel(entry: str, keys: Any, places: Any) -> Kernel:
-    """The entry for the types of some keys and positions."""
-    return _RUNS[entry, keys.dtype.itemsize, places.dtype.itemsize]
-
-
 def _targets(device: Device, index: Any, places: Places, size: int, along: int, none: int) -> Any:
     """For each index the place it names, ``none`` for one outside [0, size)."""
-    key, place = key_and_place(4 if none < 1 << 32 else 8, index.size)
-    keys = device.empty((index.size,), key)
+    keys = device.empty((index.size,), np.dtype("<u8"))
     grid = (blocks_over(device, index.size, BLOCK),)
     sizes = (is_wide(index), index.size, size, along, none, *places.arguments)
-    kernel = _RUNS["target_keys", key.itemsize, place.itemsize]
-    device.launch(kernel, grid, (BLOCK,), keys, index, *sizes)
+    device.launch(_TARGET_KEYS, grid, (BLOCK,), keys, index, *sizes)
     return keys
 
 
@@ -214,9 +205,8 @@ def _add_runs(
     keys, places = sort_pairs(device, keys, 1, n, none.bit_length())
     arguments = (out, src, keys, places, n, none, inner, step, length)
     bits = lane_bits(inner)
-    short = _kernel("add_short_runs", keys, places)
-    device.launch(short, (over_rows(device, n, bits),), (BLOCK,), *arguments, bits)
+    grid = (over_rows(device, n, bits),)
+    device.launch(_ADD_SHORT_RUNS, grid, (BLOCK,), *arguments, bits)
     if n > LONG_RUN:
-        blocks = -(-n // LONG_RUN) * -(-inner // 32)
-        long = _kernel("add_long_runs", keys, places)
-        device.launch(long, (blocks_over(device, blocks, 1),), (LONG_BLOCK,), *arguments)
+        grid = (blocks_over(device, -(-n // LONG_RUN) * -(-inner // 32), 1),)
+        device.launch(_ADD_LONG_RUNS, grid, (LONG_BLOCK,), *arguments)

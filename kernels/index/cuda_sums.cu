@@ -12,17 +12,13 @@
  *         add_long_runs: a block owns 32 columns of a run of more than LONG places; its warps sum
  *         chunks side by side, and the first warp adds them up. Elsewhere a thread owns an element or a line.
  *         LONG and WARPS tune speed only.
- * Macros  KEY and PLACE as in sort/cuda.cu.
  * Twins   reference.py (definition), cpu.cpp.
  */
 #include "index/cuda.h"
 
-#ifndef KEY
-#define KEY uint32_t
-#endif
-#ifndef PLACE
-#define PLACE uint32_t
-#endif
+typedef uint64_t Key;
+typedef uint32_t Place;
+
 #ifndef LONG
 #define LONG 64
 #endif
@@ -40,40 +36,40 @@ extern "C" __global__ void add_zero(float* __restrict__ out, const float* __rest
 }
 
 /* The place of out that each index adds to; `none`, above all places, for an index outside. */
-extern "C" __global__ void target_keys(KEY* __restrict__ keys, const void* __restrict__ index, long long wide,
+extern "C" __global__ void target_keys(Key* __restrict__ keys, const void* __restrict__ index, long long wide,
                                        long long n, long long size, long long along, long long none, long long rank,
                                        Words<8> shape, Words<8> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
     const long long there = idn_offset(i, rank, shape, steps);
-    keys[i] = (KEY)(idn_inside(at, size) ? there + at * along : none);
+    keys[i] = (Key)(idn_inside(at, size) ? there + at * along : none);
   }
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /* NUM-14: the chunk of a source place within its line. */
-IDN_INLINE PLACE idn_chunk(PLACE place, long long step, long long length) {
-  return place / (PLACE)step % (PLACE)length / IDN_CHUNK;
+IDN_INLINE Place idn_chunk(Place place, long long step, long long length) {
+  return place / (Place)step % (Place)length / IDN_CHUNK;
 }
 
 /* Whether the run that holds place `first` goes on for more than LONG places from there. */
-IDN_INLINE bool idn_is_long(const KEY* __restrict__ keys, long long first, long long n) {
+IDN_INLINE bool idn_is_long(const Key* __restrict__ keys, long long first, long long n) {
   return first + LONG < n && keys[first + LONG] == keys[first];
 }
 
 extern "C" __global__ void add_short_runs(float* __restrict__ out, const float* __restrict__ src,
-                                          const KEY* __restrict__ keys, const PLACE* __restrict__ places, long long n,
+                                          const Key* __restrict__ keys, const Place* __restrict__ places, long long n,
                                           long long none, long long inner, long long step, long long length,
                                           long long lane_bits) {
   const long long lanes = 1ll << lane_bits, lane = idn_thread() & (lanes - 1);
   for (long long first = idn_thread() >> lane_bits; first < n; first += idn_threads() >> lane_bits) {
-    const KEY key = keys[first];
-    if (key == (KEY)none || (first > 0 && keys[first - 1] == key) || idn_is_long(keys, first, n)) continue;
+    const Key key = keys[first];
+    if (key == (Key)none || (first > 0 && keys[first - 1] == key) || idn_is_long(keys, first, n)) continue;
     for (long long column = lane; column < inner; column += lanes) {
       float result = out[(long long)key * inner + column];
       for (long long at = first; at < n && keys[at] == key;) {
-        const PLACE chunk = idn_chunk(places[at], step, length);
+        const Place chunk = idn_chunk(places[at], step, length);
         float partial = 0.0f;
         do {
           partial = idn_add(partial, src[(long long)places[at] * inner + column]);
@@ -87,7 +83,7 @@ extern "C" __global__ void add_short_runs(float* __restrict__ out, const float* 
 }
 
 /* The first place in [low, high) of a key above `key`. */
-IDN_INLINE long long idn_end_of_run(const KEY* __restrict__ keys, KEY key, long long low, long long high) {
+IDN_INLINE long long idn_end_of_run(const Key* __restrict__ keys, Key key, long long low, long long high) {
   while (low < high) {
     const long long middle = low + (high - low) / 2;
     if (keys[middle] > key) high = middle; else low = middle + 1;
@@ -96,7 +92,7 @@ IDN_INLINE long long idn_end_of_run(const KEY* __restrict__ keys, KEY key, long 
 }
 
 /* The first place of a run [low, high) whose chunk is `chunk` or later. */
-IDN_INLINE long long idn_start_of_chunk(const PLACE* __restrict__ places, PLACE chunk, long long step,
+IDN_INLINE long long idn_start_of_chunk(const Place* __restrict__ places, Place chunk, long long step,
                                         long long length, long long low, long long high) {
   while (low < high) {
     const long long middle = low + (high - low) / 2;
@@ -110,24 +106,24 @@ IDN_INLINE long long idn_start_of_chunk(const PLACE* __restrict__ places, PLACE 
  * 32 columns, adds it up.
  */
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    add_long_runs(float* __restrict__ out, const float* __restrict__ src, const KEY* __restrict__ keys,
-                  const PLACE* __restrict__ places, long long n, long long none, long long inner, long long step,
+    add_long_runs(float* __restrict__ out, const float* __restrict__ src, const Key* __restrict__ keys,
+                  const Place* __restrict__ places, long long n, long long none, long long inner, long long step,
                   long long length) {
   __shared__ float partials[WARPS][32];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const long long tiles = (inner + 31) / 32, blocks = (n + LONG - 1) / LONG * tiles;
   for (long long block = blockIdx.x; block < blocks; block += gridDim.x) {
     const long long met = block / tiles * LONG, column = block % tiles * 32 + lane;
-    const KEY key = keys[met];
-    if (key == (KEY)none || (met >= LONG && keys[met - LONG] == key)) continue;
+    const Key key = keys[met];
+    if (key == (Key)none || (met >= LONG && keys[met - LONG] == key)) continue;
     long long first = met;
     while (first > 0 && keys[first - 1] == key) --first;
     if (!idn_is_long(keys, first, n)) continue;
     const long long end = idn_end_of_run(keys, key, first, n);
-    const PLACE last = idn_chunk(places[end - 1], step, length);
+    const Place last = idn_chunk(places[end - 1], step, length);
     const bool here = column < inner;
     float result = here && warp == 0 ? out[(long long)key * inner + column] : 0.0f;
-    for (PLACE base = idn_chunk(places[first], step, length); base <= last; base += WARPS) {
+    for (Place base = idn_chunk(places[first], step, length); base <= last; base += WARPS) {
       const long long low = idn_start_of_chunk(places, base + warp, step, length, first, end);
       const long long high = idn_start_of_chunk(places, base + warp + 1, step, length, low, end);
       float partial = 0.0f;

@@ -8,71 +8,62 @@
  *         word a row of out, or a place, and begins as zeros.
  * Launch  Any one-dimensional launch. write_rows: the 2^lane_bits lanes of a source row own it, and the
  *         block is a multiple of that. Elsewhere a thread owns an index, or a line.
- * Macros  CLAIM is uint32_t, or unsigned long long for lines of 2^32 - 1 indices or more.
  * Twins   reference.py (definition), cpu.cpp.
  */
 #include "index/cuda.h"
 
-#ifndef CLAIM
-#define CLAIM uint32_t
+#ifndef CLAIMS
+#define CLAIMS 0xffffffffll
 #endif
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* Index i is position i / step mod length of its line. */
-IDN_INLINE CLAIM idn_claim(long long i, long long step, long long length) {
-  return (CLAIM)(i / step % length + 1);
+/*
+ * Index i is position i / step mod length of its line. CLAIMS positions from `first` on claim at a time; the claim of
+ * others is 0.
+ */
+IDN_INLINE uint32_t idn_claim(long long i, long long step, long long length, long long first) {
+  const long long position = i / step % length - first;
+  return position >= 0 && position < CLAIMS ? (uint32_t)(position + 1) : 0;
 }
 
-extern "C" __global__ void claim(CLAIM* __restrict__ claims, const void* __restrict__ index, long long wide,
+extern "C" __global__ void claim(uint32_t* __restrict__ claims, const void* __restrict__ index, long long wide,
                                  long long n, long long size, long long along, long long step, long long length,
-                                 long long rank, Words<8> shape, Words<8> steps) {
+                                 long long first, long long rank, Words<8> shape, Words<8> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
     if (!idn_inside(at, size)) continue;
-    atomicMax(&claims[idn_offset(i, rank, shape, steps) + at * along], idn_claim(i, step, length));
+    atomicMax(&claims[idn_offset(i, rank, shape, steps) + at * along], idn_claim(i, step, length, first));
   }
 }
 
 /* ---- writes ---------------------------------------------------------------------------------- */
 
 extern "C" __global__ void write_rows(void* __restrict__ out, const void* __restrict__ src,
-                                      const CLAIM* __restrict__ claims, const void* __restrict__ index,
+                                      const uint32_t* __restrict__ claims, const void* __restrict__ index,
                                       long long wide, long long count, long long rows, long long row_bytes,
-                                      long long lane_bits) {
+                                      long long first, long long lane_bits) {
   const int word_bytes = idn_word_bytes(out, src, row_bytes);
   const long long lanes = 1ll << lane_bits, lane = idn_thread() & (lanes - 1);
   for (long long t = idn_thread() >> lane_bits; t < count; t += idn_threads() >> lane_bits) {
     const long long at = idn_index(index, wide, t);
-    if (!idn_inside(at, rows) || claims[at] != (CLAIM)(t + 1)) continue;
+    const uint32_t mine = idn_claim(t, 1, count, first);
+    if (!idn_inside(at, rows) || !mine || claims[at] != mine) continue;
     idn_copy_row(word_bytes, (char*)out + at * row_bytes, (const char*)src + t * row_bytes, row_bytes, lane, lanes);
   }
 }
 
-template <class W>
-IDN_INLINE void idn_write(void* out, const void* src, long long to, long long from) {
-  ((W*)out)[to] = ((const W*)src)[from];
-}
-
-IDN_INLINE void idn_write_word(long long bytes, void* out, const void* src, long long to, long long from) {
-  switch (bytes) {
-    case 1: return idn_write<uint8_t>(out, src, to, from);
-    case 2: return idn_write<uint16_t>(out, src, to, from);
-    case 4: return idn_write<uint32_t>(out, src, to, from);
-    default: return idn_write<uint64_t>(out, src, to, from);
-  }
-}
-
 extern "C" __global__ void write_claimed(void* __restrict__ out, const void* __restrict__ src,
-                                         const CLAIM* __restrict__ claims, const void* __restrict__ index,
+                                         const uint32_t* __restrict__ claims, const void* __restrict__ index,
                                          long long wide, long long bytes, long long n, long long size,
-                                         long long along, long long step, long long length, long long rank,
-                                         Words<8> shape, Words<8> steps) {
+                                         long long along, long long step, long long length, long long first,
+                                         long long rank, Words<8> shape, Words<8> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
     if (!idn_inside(at, size)) continue;
     const long long to = idn_offset(i, rank, shape, steps) + at * along;
-    if (claims[to] == idn_claim(i, step, length)) idn_write_word(bytes, out, src, to, i);
+    const uint32_t mine = idn_claim(i, step, length, first);
+    if (mine && claims[to] == mine) idn_move_word(bytes, out, to, src, i);
   }
 }
 
@@ -86,7 +77,7 @@ extern "C" __global__ void write_lines(void* __restrict__ out, const void* __res
     const long long here = idn_offset(line, rank, shape, steps);
     for (long long j = 0; j < length; ++j) {
       const long long at = idn_index(index, wide, here + j * step);
-      if (idn_inside(at, size)) idn_write_word(bytes, out, src, there + at * along, here + j * step);
+      if (idn_inside(at, size)) idn_move_word(bytes, out, there + at * along, src, here + j * step);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,34 +25,31 @@ __all__ = ["scatter", "scatter_add", "set_rows"]
 SHORT_LINE = 32
 """Indices of a line up to which one thread writes them; tunes speed only."""
 
-WIDE_LINE = (1 << 32) - 1
-"""Least number of indices of a line whose positions need 64 bits."""
+CLAIMS = (1 << 32) - 1
+"""Positions of a line that claim at a time; ``cuda.cu``."""
 
 _FILE = "scatter/cuda.cu"
+_CLAIM = Kernel(_FILE, "claim")
+_WRITE_ROWS = Kernel(_FILE, "write_rows")
+_WRITE_CLAIMED = Kernel(_FILE, "write_claimed")
 _WRITE_LINES = Kernel(_FILE, "write_lines")
-_CLAIMING = {
-    (entry, nbytes): Kernel(_FILE, entry, macros)
-    for entry in ("claim", "write_rows", "write_claimed")
-    for nbytes, macros in ((4, ()), (8, (("CLAIM", "unsigned long long"),)))
-}
 
 
 def set_rows(
     device: Device, out: Any, init: Any, index: Any, src: Any, rows: int, inner: int
 ) -> None:
     """out = init (rows, inner), then out[index[t]] = src[t] for t ascending (OP-32)."""
-    wide = is_wide(index)
+    wide, count = is_wide(index), index.size
     copy_all(device, out, init)
-    if not out.size or not index.size:
+    if not out.size or not count:
         return
-    places = Places((index.size,), (0,))
-    claims = _claimed(device, index, rows, 1, 1, index.size, places, rows)
+    lines = (rows, 1, 1, count)
     row_bytes = inner * out.dtype.itemsize
     bits = lane_bits(-(-row_bytes // 16))
-    sizes = (wide, index.size, rows, row_bytes, bits)
-    grid = (over_rows(device, index.size, bits),)
-    kernel = _kernel("write_rows", claims)
-    device.launch(kernel, grid, (BLOCK,), out, src, claims, index, *sizes)
+    grid = (over_rows(device, count, bits),)
+    for first, claims in _claims(device, index, lines, Places((count,), (0,)), rows):
+        sizes = (wide, count, rows, row_bytes, first, bits)
+        device.launch(_WRITE_ROWS, grid, (BLOCK,), out, src, claims, index, *sizes)
 
 
 def scatter(device: Device, out: Any, x: Any, index: Any, src: Any, axis: int) -> None:
@@ -60,44 +58,39 @@ def scatter(device: Device, out: Any, x: Any, index: Any, src: Any, axis: int) -
     copy_all(device, out, x)
     if not out.size or not index.size:
         return
-    shape = list(index.shape)
+    shape, nbytes = list(index.shape), out.dtype.itemsize
     there, here = list(strides(x.shape)), strides(index.shape)
     size, along, step, length = x.shape[axis], there[axis], here[axis], shape[axis]
-    nbytes = out.dtype.itemsize
     if length <= SHORT_LINE:
-        lines = Places([*shape[:axis], 1, *shape[axis + 1 :]], there, here)
-        grid = (blocks_over(device, lines.count, BLOCK),)
-        sizes = (wide, nbytes, lines.count, length, step, size, along, *lines.arguments)
+        places = Places([*shape[:axis], 1, *shape[axis + 1 :]], there, here)
+        grid = (blocks_over(device, places.count, BLOCK),)
+        sizes = (wide, nbytes, places.count, length, step, size, along, *places.arguments)
         device.launch(_WRITE_LINES, grid, (BLOCK,), out, src, index, *sizes)
         return
     there[axis] = 0
-    places = Places(shape, there)
-    claims = _claimed(device, index, size, along, step, length, places, out.size)
+    lines, places = (size, along, step, length), Places(shape, there)
     grid = (blocks_over(device, index.size, BLOCK),)
-    sizes = (wide, nbytes, index.size, size, along, step, length, *places.arguments)
-    kernel = _kernel("write_claimed", claims)
-    device.launch(kernel, grid, (BLOCK,), out, src, claims, index, *sizes)
+    for first, claims in _claims(device, index, lines, places, out.size):
+        sizes = (wide, nbytes, index.size, *lines, first, *places.arguments)
+        device.launch(_WRITE_CLAIMED, grid, (BLOCK,), out, src, claims, index, *sizes)
 
 
-def _kernel(entry: str, claims: Any) -> Kernel:
-    """The entry for the type of some claims."""
-    return _CLAIMING[entry, claims.dtype.itemsize]
+def _claims(
+    device: Device, index: Any, lines: tuple[int, int, int, int], places: Places, count: int
+) -> Iterator[tuple[int, Any]]:
+    """Some positions of all lines at a time: the first, and who claims each of ``count`` places.
 
-
-def _claimed(
-    device: Device,
-    index: Any,
-    size: int,
-    along: int,
-    step: int,
-    length: int,
-    places: Places,
-    count: int,
-) -> Any:
-    """Of each of ``count`` places the position, plus 1, of the last index that names it."""
-    claims = device.empty((count,), np.dtype("<u4" if length < WIDE_LINE else "<u8"))
-    clear(device, claims)
+    Args:
+        device: where the index is.
+        index: names the places.
+        lines: length of the axis, step along it, step of a position and positions of a line.
+        places: of the index, in what is written.
+        count: places there are.
+    """
     grid = (blocks_over(device, index.size, BLOCK),)
-    sizes = (is_wide(index), index.size, size, along, step, length, *places.arguments)
-    device.launch(_kernel("claim", claims), grid, (BLOCK,), claims, index, *sizes)
-    return claims
+    for first in range(0, lines[-1], CLAIMS):
+        claims = device.empty((count,), np.dtype("<u4"))
+        clear(device, claims)
+        sizes = (is_wide(index), index.size, *lines, first, *places.arguments)
+        device.launch(_CLAIM, grid, (BLOCK,), claims, index, *sizes)
+        yield first, claims

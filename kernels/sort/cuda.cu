@@ -4,21 +4,18 @@
  * Order   An element becomes an unsigned key that grows in sorting order. Short rows are sorted by key and
  *         position, which are all different together; long rows by digits of eight bits from the lowest
  *         on, each pass keeping the order of equal digits. Both give the one order there is.
- * Shapes  out (rows, count) int64; x (rows, n) of the kind that is told; keys and places (rows, n);
+ * Shapes  out (rows, count) int64; x (rows, n) of the kind that is told, n below 2^32; keys and places (rows, n);
  *         before (rows, tiles, 256); base (rows, 256).
  * Launch  THREADS a block. sort_short: a block owns as many rows as fit its span. The passes: a block
  *         owns a tile of ITEMS * THREADS neighbours of one row, and a warp ITEMS * 32 of them.
  *         THREADS and ITEMS tune speed only.
- * Macros  KEY is uint32_t or uint64_t, wide enough for the keys; PLACE for positions in a row.
+ * Macros  KEY is uint32_t or uint64_t, wide enough for the keys.
  * Twins   reference.py (definition), cpu.cpp.
  */
 #include "common/cuda.h"
 
 #ifndef KEY
 #define KEY uint32_t
-#endif
-#ifndef PLACE
-#define PLACE uint32_t
 #endif
 #ifndef ITEMS
 #define ITEMS 8
@@ -107,7 +104,7 @@ IDN_INLINE int idn_digit(KEY key, long long shift) { return (int)(key >> shift) 
 
 /* How often each digit comes in each tile. */
 extern "C" __global__ void __launch_bounds__(THREADS)
-    count_digits(PLACE* __restrict__ before, const KEY* __restrict__ keys, long long n, long long tiles,
+    count_digits(uint32_t* __restrict__ before, const KEY* __restrict__ keys, long long n, long long tiles,
                  long long shift) {
   __shared__ unsigned count[DIGITS];
   const long long row = blockIdx.x / tiles, start = (blockIdx.x % tiles) * (ITEMS * THREADS);
@@ -125,13 +122,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 /* Counts become how often the digit comes in earlier tiles; base is how many smaller digits the row has. */
 extern "C" __global__ void __launch_bounds__(THREADS)
-    digit_offsets(PLACE* __restrict__ base, PLACE* __restrict__ before, long long tiles) {
-  __shared__ PLACE totals[DIGITS];
+    digit_offsets(uint32_t* __restrict__ base, uint32_t* __restrict__ before, long long tiles) {
+  __shared__ uint32_t totals[DIGITS];
   const int digit = threadIdx.x;
-  PLACE* mine = before + (long long)blockIdx.x * tiles * DIGITS + digit;
-  PLACE total = 0;
+  uint32_t* mine = before + (long long)blockIdx.x * tiles * DIGITS + digit;
+  uint32_t total = 0;
   for (long long tile = 0; tile < tiles; tile += 8) {
-    PLACE found[8];
+    uint32_t found[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) found[k] = tile + k < tiles ? mine[(tile + k) * DIGITS] : 0;
 #pragma unroll
@@ -143,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   totals[digit] = total;
   __syncthreads();
   for (int by = 1; by < DIGITS; by *= 2) {
-    const PLACE lower = digit >= by ? totals[digit - by] : 0;
+    const uint32_t lower = digit >= by ? totals[digit - by] : 0;
     __syncthreads();
     totals[digit] += lower;
     __syncthreads();
@@ -153,15 +150,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 /* Moves each pair behind those of a smaller digit, and those of the same digit before it. */
 extern "C" __global__ void __launch_bounds__(THREADS)
-    move_by_digit(KEY* __restrict__ to_keys, PLACE* __restrict__ to_places, const KEY* __restrict__ keys,
-                  const PLACE* __restrict__ places, const PLACE* __restrict__ before, const PLACE* __restrict__ base,
+    move_by_digit(KEY* __restrict__ to_keys, uint32_t* __restrict__ to_places, const KEY* __restrict__ keys,
+                  const uint32_t* __restrict__ places, const uint32_t* __restrict__ before, const uint32_t* __restrict__ base,
                   long long n, long long tiles, long long shift, long long first) {
-  __shared__ PLACE next[WARPS][DIGITS];
+  __shared__ uint32_t next[WARPS][DIGITS];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const long long row = blockIdx.x / tiles, begin = row * n;
   const long long start = (blockIdx.x % tiles) * (ITEMS * THREADS) + warp * (ITEMS * 32) + lane;
   KEY key[ITEMS];
-  PLACE rank[ITEMS];
+  uint32_t rank[ITEMS];
   for (int digit = threadIdx.x; digit < DIGITS; digit += THREADS) {
     for (int w = 0; w < WARPS; ++w) next[w][digit] = 0;
   }
@@ -180,16 +177,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       peers &= set ? votes : ~votes;
     }
     const unsigned earlier = peers & ((1u << lane) - 1);
-    if (here) rank[k] = next[warp][digit] + (PLACE)__popc(earlier);
+    if (here) rank[k] = next[warp][digit] + (uint32_t)__popc(earlier);
     __syncwarp();
-    if (here && earlier == 0) next[warp][digit] += (PLACE)__popc(peers);
+    if (here && earlier == 0) next[warp][digit] += (uint32_t)__popc(peers);
     __syncwarp();
   }
   __syncthreads();
   for (int digit = threadIdx.x; digit < DIGITS; digit += THREADS) {
-    PLACE at = base[row * DIGITS + digit] + before[(long long)blockIdx.x * DIGITS + digit];
+    uint32_t at = base[row * DIGITS + digit] + before[(long long)blockIdx.x * DIGITS + digit];
     for (int w = 0; w < WARPS; ++w) {
-      const PLACE count = next[w][digit];
+      const uint32_t count = next[w][digit];
       next[w][digit] = at;
       at += count;
     }
@@ -201,13 +198,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (at < n) {
       const long long to = begin + (long long)(next[warp][idn_digit(key[k], shift)] + rank[k]);
       to_keys[to] = key[k];
-      to_places[to] = first ? (PLACE)at : places[begin + at];
+      to_places[to] = first ? (uint32_t)at : places[begin + at];
     }
   }
 }
 
 /* out (rows, count): the first positions of each row. */
-extern "C" __global__ void first_places(long long* __restrict__ out, const PLACE* __restrict__ places,
+extern "C" __global__ void first_places(long long* __restrict__ out, const uint32_t* __restrict__ places,
                                         long long rows, long long n, long long count) {
   for (long long i = idn_thread(); i < rows * count; i += idn_threads()) {
     out[i] = (long long)places[i / count * n + i % count];

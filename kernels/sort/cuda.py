@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from identic.kernels.cuda.device import Device, Kernel, blocks_over
+from identic.protocol.errors import LocalError
 
 THREADS = 256
 ITEMS = 8
@@ -23,41 +24,23 @@ SPAN = 512
 ROOM = 1 << 26
 """Elements that the passes work on at a time, or one row if that is longer."""
 
-WIDE_ROW = 1 << 32
-"""Shortest row whose positions need 64 bits."""
+LONGEST_ROW = (1 << 32) - 1
+"""Most elements of a row: positions have 32 bits."""
 
 _FILE = "sort/cuda.cu"
 _KIND = {np.dtype("<f4"): 0, np.dtype("<i4"): 1, np.dtype("<i8"): 2}
 """How ``cuda.cu`` names element types."""
 
-WIDTHS: dict[tuple[int, int], tuple[tuple[str, str], ...]] = {
-    (4, 4): (),
-    (8, 4): (("KEY", "uint64_t"),),
-    (8, 8): (("KEY", "uint64_t"), ("PLACE", "uint64_t")),
-}
-"""Macros by the bytes of a key and of a position."""
-
-_ENTRIES = (
-    *("order_keys", "sort_short", "count_digits", "digit_offsets", "move_by_digit"),
-    "first_places",
-)
+_UINT32 = np.dtype("<u4")
 _KERNELS = {
-    (entry, *widths): Kernel(_FILE, entry, macros)
-    for entry in _ENTRIES
-    for widths, macros in WIDTHS.items()
+    (entry, nbytes): Kernel(_FILE, entry, macros)
+    for entry in (
+        *("order_keys", "sort_short", "count_digits", "digit_offsets", "move_by_digit"),
+        "first_places",
+    )
+    for nbytes, macros in ((4, ()), (8, (("KEY", "uint64_t"),)))
 }
-
-
-def key_and_place(key_bytes: int, n: int) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """Types of the keys, of at least so many bytes, and of the positions of a row of ``n``."""
-    wide = n >= WIDE_ROW
-    return np.dtype(f"<u{8 if wide else key_bytes}"), np.dtype("<u8" if wide else "<u4")
-
-
-def _kernel(entry: str, *arrays: Any) -> Kernel:
-    """The entry for the types of some keys and positions."""
-    key, place = (a.dtype.itemsize for a in arrays)
-    return _KERNELS[entry, key, place]
+"""By the entry and the bytes of a key."""
 
 
 def argsort(
@@ -67,6 +50,7 @@ def argsort(
 
     Raises:
         ValueError: x is not float32, int32 or int64, or count is not in [0, n].
+        LocalError: a row has 2^32 elements or more.
     """
     if x.dtype not in _KIND:
         raise ValueError("x must be float32, int64 or int32")
@@ -96,22 +80,21 @@ def _short(
     grid = blocks_over(device, groups, 1)
     sizes = (_KIND[x.dtype], rows, n, count, int(descending), width_bits, span)
     shared = span * (key_bytes + 4)
-    kernel = _KERNELS["sort_short", key_bytes, 4]
+    kernel = _KERNELS["sort_short", key_bytes]
     device.launch(kernel, (grid,), (THREADS,), out, x, *sizes, shared=shared)
 
 
 def _long(
     device: Device, out: Any, x: Any, rows: int, n: int, count: int, descending: bool
 ) -> None:
-    key, place = key_and_place(x.dtype.itemsize, n)
-    keys = device.empty((rows * n,), key)
+    nbytes = x.dtype.itemsize
+    keys = device.empty((rows * n,), np.dtype(f"<u{nbytes}"))
     grid = (blocks_over(device, keys.size, THREADS),)
     sizes = (_KIND[x.dtype], keys.size, int(descending))
-    kernel = _KERNELS["order_keys", key.itemsize, place.itemsize]
-    device.launch(kernel, grid, (THREADS,), keys, x, *sizes)
-    keys, places = sort_pairs(device, keys, rows, n, 8 * x.dtype.itemsize)
+    device.launch(_KERNELS["order_keys", nbytes], grid, (THREADS,), keys, x, *sizes)
+    _, places = sort_pairs(device, keys, rows, n, 8 * nbytes)
     grid = (blocks_over(device, rows * count, THREADS),)
-    kernel = _kernel("first_places", keys, places)
+    kernel = _KERNELS["first_places", nbytes]
     device.launch(kernel, grid, (THREADS,), out, places, rows, n, count)
 
 
@@ -120,28 +103,34 @@ def sort_pairs(device: Device, keys: Any, rows: int, n: int, bits: int) -> tuple
 
     Args:
         device: where the keys are.
-        keys: (rows * n,), below ``2^bits``, of the type that ``key_and_place`` tells; their
-            content is lost.
+        keys: (rows * n,) uint32 or uint64, below ``2^bits``; their content is lost.
         rows: number of rows, at least 1.
         n: keys of a row, at least 1.
         bits: bits of a key that differ at most, at least 1.
 
     Returns:
-        Sorted keys and, for each, its position in its row before.
+        Sorted keys and, for each, its position (uint32) in its row before.
+
+    Raises:
+        LocalError: a row has 2^32 keys or more.
     """
-    key, place = key_and_place(keys.dtype.itemsize, n)
+    if n > LONGEST_ROW:
+        problem = f"{n} elements are too many to be sorted at once on {device.name}"
+        raise LocalError(problem, remedy="take the job to a CPU worker")
+    nbytes = keys.dtype.itemsize
+    count, offsets, move = (
+        _KERNELS[entry, nbytes] for entry in ("count_digits", "digit_offsets", "move_by_digit")
+    )
     tiles = -(-n // (ITEMS * THREADS))
-    before = device.empty((rows * tiles * DIGITS,), place)
-    base = device.empty((rows * DIGITS,), place)
-    places, to_keys, to_places = (device.empty((rows * n,), t) for t in (place, key, place))
+    before = device.empty((rows * tiles * DIGITS,), _UINT32)
+    base = device.empty((rows * DIGITS,), _UINT32)
+    to_keys = device.empty((rows * n,), np.dtype(f"<u{nbytes}"))
+    places, to_places = (device.empty((rows * n,), _UINT32) for _ in range(2))
     grid, block = (rows * tiles,), (THREADS,)
     for shift in range(0, bits, DIGIT_BITS):
-        kernel = _kernel("count_digits", keys, places)
-        device.launch(kernel, grid, block, before, keys, n, tiles, shift)
-        kernel = _kernel("digit_offsets", keys, places)
-        device.launch(kernel, (rows,), block, base, before, tiles)
-        kernel = _kernel("move_by_digit", keys, places)
+        device.launch(count, grid, block, before, keys, n, tiles, shift)
+        device.launch(offsets, (rows,), block, base, before, tiles)
         moved = (to_keys, to_places, keys, places, before, base)
-        device.launch(kernel, grid, block, *moved, n, tiles, shift, int(shift == 0))
+        device.launch(move, grid, block, *moved, n, tiles, shift, int(shift == 0))
         keys, places, to_keys, to_places = to_keys, to_places, keys, places
     return keys, places

@@ -9,7 +9,6 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.index import cuda
-from identic.kernels.sort import cuda as sort_cuda
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
 KINDS = [np.dtype(t) for t in ("u1", "<u2", "<f4", "<i8", "?")]
@@ -159,24 +158,6 @@ def test_num_14__launch_shapes_change_no_bit(monkeypatch: pytest.MonkeyPatch) ->
         device = ShimDevice(multiprocessors=processors)
         same(device, "add_rows", np.empty_like(init), init, index, src, 3, 33)
         same(device, "take_rows", np.empty((900, 33), np.float32), init, index, 3, 132)
-
-
-@pytest.mark.parametrize("wide", [False, True])
-def test_keys_of_64_bits_give_the_same_sums(monkeypatch: pytest.MonkeyPatch, *, wide: bool) -> None:
-    monkeypatch.setattr(sort_cuda, "WIDE_ROW", 50 if wide else 1 << 32)
-    rng = np.random.default_rng(9)
-    device = ShimDevice()
-    init, src = floats(rng, (6, 3)), floats(rng, (90, 3))
-    index = rng.integers(-1, 7, 90)
-    want = np.empty_like(init)
-    _native.add_rows(want, init, index, src, 6, 3)
-    out = device.empty(init.shape, init.dtype)
-    every = cuda.Places((18,), (1,))
-    cuda._add_zero(device, out, device.upload(init), every)
-    outside = (index < 0) | (index > 5)
-    keys = device.upload(np.where(outside, 1 << 40, index).astype(np.uint64))
-    cuda._add_runs(device, out, device.upload(src), keys, 1 << 40, 3, 1, 90)
-    assert device.download(out).tobytes() == want.tobytes()
 
 
 def test_indices_are_integers() -> None:

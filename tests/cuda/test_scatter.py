@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,6 @@ def test_op_32__scatter(order: int, *, wide: bool) -> None:
 def test_op_32__launch_shapes_change_no_word(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     monkeypatch.setattr(cuda, "SHORT_LINE", short)
-    monkeypatch.setattr(cuda, "WIDE_LINE", 100)
     x, src = words(KINDS[2], rng, (30, 4)), words(KINDS[2], rng, (200, 3))
     index = indices(rng, (200, 3), 30, wide=True)
     for block, processors in [(32, 1), (64, 40), (512, 3)]:
@@ -58,3 +58,16 @@ def test_op_32__launch_shapes_change_no_word(short: int, monkeypatch: pytest.Mon
         monkeypatch.setattr(index_cuda, "BLOCK", block)
         device = ShimDevice(multiprocessors=processors)
         same(device, "scatter", np.empty_like(x), x, index, src, 0)
+
+
+def test_op_32__claims_made_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, rng = ShimDevice(), np.random.default_rng(4)
+    monkeypatch.setattr(cuda, "CLAIMS", 70)
+    few = (("CLAIMS", "70ll"),)
+    for name in ("_CLAIM", "_WRITE_ROWS", "_WRITE_CLAIMED"):
+        monkeypatch.setattr(cuda, name, replace(getattr(cuda, name), defines=few))
+    x, src = words(KINDS[2], rng, (30, 4)), words(KINDS[2], rng, (200, 3))
+    index = indices(rng, (200, 3), 30, wide=True)
+    same(device, "scatter", np.empty_like(x), x, index, src, 0)
+    rows = words(KINDS[2], rng, (600, 4))
+    same(device, "set_rows", np.empty_like(x), x, index.reshape(-1), rows, 30, 4)

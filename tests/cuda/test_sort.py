@@ -9,6 +9,7 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.sort import cuda
+from identic.protocol.errors import LocalError
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
 SPECIAL = np.array(
@@ -66,14 +67,10 @@ def test_op_31__long_rows_are_sorted_by_digits(
         both(device, x, rows, n, count, descending=True)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64])
-def test_positions_of_64_bits(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "SHORT_ROW", 16)
-    monkeypatch.setattr(cuda, "WIDE_ROW", 200)
-    device = ShimDevice()
-    both(device, elements(1, 200, kind), 1, 200, 200, descending=False)
-    both(device, elements(2, 200, kind), 1, 200, 200, descending=True)
-    assert ("PLACE", "uint64_t") in device.launches[-1].defines
+def test_a_row_too_long_for_a_position_is_refused() -> None:
+    keys = np.zeros(0, np.uint32)
+    with pytest.raises(LocalError, match="too many"):
+        cuda.sort_pairs(ShimDevice(), keys, 1, 1 << 32, 32)
 
 
 def test_what_cannot_be_sorted_is_refused() -> None:
