@@ -40,10 +40,11 @@ extern "C" __global__ void take_windows(void* __restrict__ out, const void* __re
 /* Steps are those of x, 0 along the axis; `along` is the step along it, and `size` its length. */
 extern "C" __global__ void gather(void* __restrict__ out, const void* __restrict__ x, const void* __restrict__ index,
                                   long long wide, long long bytes, long long n, long long size, long long along,
-                                  long long rank, Words<8> shape, Words<8> steps) {
+                                  long long rank,
+                                  Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers, Words<IDN_AXES> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
-    const long long from = idn_offset(i, rank, shape, steps) + at * along;
+    const long long from = idn_offset(i, rank, lengths, multipliers, steps) + at * along;
     idn_move_word(bytes, out, i, x, idn_inside(at, size) ? from : -1);
   }
 }

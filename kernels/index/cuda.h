@@ -2,7 +2,7 @@
 #ifndef IDENTIC_INDEX_CUDA_H
 #define IDENTIC_INDEX_CUDA_H
 
-#include "common/cuda.h"
+#include "common/cuda_places.h"
 
 #define IDN_CHUNK 256 /* NUM-14: positions of a chunk */
 
@@ -16,16 +16,12 @@ IDN_INLINE bool idn_inside(long long index, long long size) { return index >= 0 
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-/* Sum of coordinate * step over the axes of place number i of a shape of `rank` axes. */
-IDN_INLINE long long idn_offset(long long i, long long rank, const Words<8>& shape, const Words<8>& steps) {
-  long long offset = 0;
-  for (int axis = 7; axis > 0; --axis) {
-    if (axis >= rank) continue;
-    const long long outer = i / shape.v[axis];
-    offset += (i - outer * shape.v[axis]) * steps.v[axis];
-    i = outer;
-  }
-  return offset + i * steps.v[0];
+/* The offset of place number i of a shape in one buffer. */
+IDN_INLINE long long idn_offset(long long i, long long rank, const Words<IDN_AXES>& lengths,
+                                const Words<IDN_AXES>& multipliers, const Words<IDN_AXES>& steps) {
+  long long at[1];
+  idn_offsets<1>(i, rank, lengths, multipliers, steps, at);
+  return at[0];
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */

@@ -6,15 +6,14 @@ sum each run of equal places in order, so that nothing depends on which thread c
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
+from identic.kernels.cuda.device import Device, Kernel, blocks_over
+from identic.kernels.cuda.places import Places
 from identic.kernels.sort.cuda import sort_pairs
-from identic.protocol.tensors import MAX_RANK, strides
+from identic.protocol.tensors import strides
 
 BLOCK = 256
 """Threads of a block; tunes speed only."""
@@ -61,28 +60,6 @@ def over_rows(device: Device, rows: int, bits: int) -> int:
     return blocks_over(device, rows << bits, BLOCK)
 
 
-class Places:
-    """The places of a shape in one or more buffers: axes merged where all steps allow it."""
-
-    def __init__(self, shape: Sequence[int], *steps: Sequence[int]) -> None:
-        merged: list[tuple[int, tuple[int, ...]]] = []
-        for n, *here in zip(shape, *steps, strict=True):
-            if n == 1:
-                continue
-            outer = merged[-1] if merged else None
-            if outer and outer[1] == tuple(n * s for s in here):
-                merged[-1] = (outer[0] * n, tuple(here))
-            else:
-                merged.append((n, tuple(here)))
-        merged = merged or [(1, (0,) * len(steps))]
-        self.count = math.prod(n for n, _ in merged)
-        """Number of places."""
-        lengths = Words(tuple(n for n, _ in merged), MAX_RANK)
-        offsets = (Words(tuple(s[i] for _, s in merged), MAX_RANK) for i in range(len(steps)))
-        self.arguments = (len(merged), lengths, *offsets)
-        """Rank, shape and the steps in each buffer, for a kernel."""
-
-
 # ---- look-ups -------------------------------------------------------------------------------
 
 
@@ -112,7 +89,7 @@ def gather(device: Device, out: Any, x: Any, index: Any, axis: int) -> None:
     if out.size:
         steps = list(strides(x.shape))
         size, along, steps[axis] = x.shape[axis], steps[axis], 0
-        places = Places(index.shape, steps)
+        places = Places.of(index.shape, steps)
         sizes = (wide, out.dtype.itemsize, index.size, size, along, *places.arguments)
         grid = (blocks_over(device, out.size, BLOCK),)
         device.launch(_GATHER, grid, (BLOCK,), out, x, index, *sizes)
@@ -151,8 +128,8 @@ def add_rows(
     if not index.size:
         copy_all(device, out, init)
         return
-    _add_zero(device, out, init, Places((out.size,), (1,)))
-    keys = _targets(device, index, Places((index.size,), (0,)), rows, 1, rows)
+    _add_zero(device, out, init, Places.of((out.size,), (1,)))
+    keys = _targets(device, index, Places.of((index.size,), (0,)), rows, 1, rows)
     _add_runs(device, out, src, keys, rows, inner, 1, index.size)
 
 
@@ -170,22 +147,22 @@ def scatter_add(device: Device, out: Any, x: Any, index: Any, src: Any, axis: in
         copy_all(device, out, x)
     if not index.size:
         return
-    _add_zero(device, out, x, Places(covered, there))
+    _add_zero(device, out, x, Places.of(covered, there))
     if length <= SHORT_LINE:
-        places = Places(lines, there, here)
-        grid = (blocks_over(device, places.count, BLOCK),)
-        sizes = (wide, places.count, length, step, size, along, *places.arguments)
+        places = Places.of(lines, there, here)
+        grid = (blocks_over(device, places.elements, BLOCK),)
+        sizes = (wide, places.elements, length, step, size, along, *places.arguments)
         device.launch(_ADD_LINES, grid, (BLOCK,), out, src, index, *sizes)
         return
     there[axis] = 0
-    keys = _targets(device, index, Places(shape, there), size, along, out.size)
+    keys = _targets(device, index, Places.of(shape, there), size, along, out.size)
     _add_runs(device, out, src, keys, out.size, 1, step, length)
 
 
 def _add_zero(device: Device, out: Any, x: Any, places: Places) -> None:
     """out = x + 0 at some places."""
-    grid = (blocks_over(device, places.count, BLOCK),)
-    device.launch(_ADD_ZERO, grid, (BLOCK,), out, x, places.count, *places.arguments)
+    grid = (blocks_over(device, places.elements, BLOCK),)
+    device.launch(_ADD_ZERO, grid, (BLOCK,), out, x, places.elements, *places.arguments)
 
 
 def _targets(device: Device, index: Any, places: Places, size: int, along: int, none: int) -> Any:

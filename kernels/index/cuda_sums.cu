@@ -28,9 +28,9 @@ typedef uint32_t Place;
 
 /* out = x + 0 at the places of a shape. */
 extern "C" __global__ void add_zero(float* __restrict__ out, const float* __restrict__ x, long long n, long long rank,
-                                    Words<8> shape, Words<8> steps) {
+                                    Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers, Words<IDN_AXES> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
-    const long long at = rank == 1 ? i * steps.v[0] : idn_offset(i, rank, shape, steps);
+    const long long at = rank == 1 ? i * steps.v[0] : idn_offset(i, rank, lengths, multipliers, steps);
     out[at] = idn_canon(idn_add(x[at], 0.0f));
   }
 }
@@ -38,10 +38,10 @@ extern "C" __global__ void add_zero(float* __restrict__ out, const float* __rest
 /* The place of out that each index adds to; `none`, above all places, for an index outside. */
 extern "C" __global__ void target_keys(Key* __restrict__ keys, const void* __restrict__ index, long long wide,
                                        long long n, long long size, long long along, long long none, long long rank,
-                                       Words<8> shape, Words<8> steps) {
+                                       Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers, Words<IDN_AXES> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
-    const long long there = idn_offset(i, rank, shape, steps);
+    const long long there = idn_offset(i, rank, lengths, multipliers, steps);
     keys[i] = (Key)(idn_inside(at, size) ? there + at * along : none);
   }
 }
@@ -150,10 +150,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 extern "C" __global__ void add_lines(float* __restrict__ out, const float* __restrict__ src,
                                      const void* __restrict__ index, long long wide, long long lines,
                                      long long length, long long step, long long size, long long along, long long rank,
-                                     Words<8> shape, Words<8> out_steps, Words<8> steps) {
+                                     Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers, Words<2 * IDN_AXES> steps) {
   for (long long line = idn_thread(); line < lines; line += idn_threads()) {
-    const long long there = idn_offset(line, rank, shape, out_steps);
-    const long long here = idn_offset(line, rank, shape, steps);
+    long long starts[2];
+    idn_offsets<2>(line, rank, lengths, multipliers, steps, starts);
+    const long long there = starts[0], here = starts[1];
     for (long long j = 0; j < length; ++j) {
       const long long at = idn_index(index, wide, here + j * step);
       bool counts = idn_inside(at, size);

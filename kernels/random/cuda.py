@@ -15,9 +15,7 @@ _INDEX = Kernel(_FILE, "philox_index")
 _SHUFFLED = Kernel(_FILE, "shuffled_index")
 
 
-def philox_uniform(
-    device: Device, out: Any, key0: int, key1: int, stream: int, shard: int
-) -> None:
+def philox_uniform(device: Device, out: Any, key0: int, key1: int, stream: int, shard: int) -> None:
     """Uniform float32 in [0, 1) for each element of ``out`` (NUM-16, NUM-17)."""
     if out.size:
         grid = blocks_over(device, -(-out.size // 4), BLOCK)

@@ -29,11 +29,13 @@ IDN_INLINE uint32_t idn_claim(long long i, long long step, long long length, lon
 
 extern "C" __global__ void claim(uint32_t* __restrict__ claims, const void* __restrict__ index, long long wide,
                                  long long n, long long size, long long along, long long step, long long length,
-                                 long long first, long long rank, Words<8> shape, Words<8> steps) {
+                                 long long first, long long rank,
+                                 Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers, Words<IDN_AXES> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
     if (!idn_inside(at, size)) continue;
-    atomicMax(&claims[idn_offset(i, rank, shape, steps) + at * along], idn_claim(i, step, length, first));
+    const long long there = idn_offset(i, rank, lengths, multipliers, steps) + at * along;
+    atomicMax(&claims[there], idn_claim(i, step, length, first));
   }
 }
 
@@ -57,11 +59,12 @@ extern "C" __global__ void write_claimed(void* __restrict__ out, const void* __r
                                          const uint32_t* __restrict__ claims, const void* __restrict__ index,
                                          long long wide, long long bytes, long long n, long long size,
                                          long long along, long long step, long long length, long long first,
-                                         long long rank, Words<8> shape, Words<8> steps) {
+                                         long long rank,
+                                         Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers, Words<IDN_AXES> steps) {
   for (long long i = idn_thread(); i < n; i += idn_threads()) {
     const long long at = idn_index(index, wide, i);
     if (!idn_inside(at, size)) continue;
-    const long long to = idn_offset(i, rank, shape, steps) + at * along;
+    const long long to = idn_offset(i, rank, lengths, multipliers, steps) + at * along;
     const uint32_t mine = idn_claim(i, step, length, first);
     if (mine && claims[to] == mine) idn_move_word(bytes, out, to, src, i);
   }
@@ -70,11 +73,13 @@ extern "C" __global__ void write_claimed(void* __restrict__ out, const void* __r
 extern "C" __global__ void write_lines(void* __restrict__ out, const void* __restrict__ src,
                                        const void* __restrict__ index, long long wide, long long bytes,
                                        long long lines, long long length, long long step, long long size,
-                                       long long along, long long rank, Words<8> shape, Words<8> out_steps,
-                                       Words<8> steps) {
+                                       long long along, long long rank,
+                                       Words<IDN_AXES> lengths, Words<IDN_AXES> multipliers,
+                                       Words<2 * IDN_AXES> steps) {
   for (long long line = idn_thread(); line < lines; line += idn_threads()) {
-    const long long there = idn_offset(line, rank, shape, out_steps);
-    const long long here = idn_offset(line, rank, shape, steps);
+    long long starts[2];
+    idn_offsets<2>(line, rank, lengths, multipliers, steps, starts);
+    const long long there = starts[0], here = starts[1];
     for (long long j = 0; j < length; ++j) {
       const long long at = idn_index(index, wide, here + j * step);
       if (idn_inside(at, size)) idn_move_word(bytes, out, there + at * along, src, here + j * step);

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from identic.kernels.cuda.device import Device, Kernel, blocks_over
+from identic.kernels.cuda.places import Places
 from identic.kernels.index.cuda import (
     BLOCK,
-    Places,
     clear,
     copy_all,
     is_wide,
@@ -47,7 +47,7 @@ def set_rows(
     row_bytes = inner * out.dtype.itemsize
     bits = lane_bits(-(-row_bytes // 16))
     grid = (over_rows(device, count, bits),)
-    for first, claims in _claims(device, index, lines, Places((count,), (0,)), rows):
+    for first, claims in _claims(device, index, lines, Places.of((count,), (0,)), rows):
         sizes = (wide, count, rows, row_bytes, first, bits)
         device.launch(_WRITE_ROWS, grid, (BLOCK,), out, src, claims, index, *sizes)
 
@@ -62,13 +62,13 @@ def scatter(device: Device, out: Any, x: Any, index: Any, src: Any, axis: int) -
     there, here = list(strides(x.shape)), strides(index.shape)
     size, along, step, length = x.shape[axis], there[axis], here[axis], shape[axis]
     if length <= SHORT_LINE:
-        places = Places([*shape[:axis], 1, *shape[axis + 1 :]], there, here)
-        grid = (blocks_over(device, places.count, BLOCK),)
-        sizes = (wide, nbytes, places.count, length, step, size, along, *places.arguments)
+        places = Places.of([*shape[:axis], 1, *shape[axis + 1 :]], there, here)
+        grid = (blocks_over(device, places.elements, BLOCK),)
+        sizes = (wide, nbytes, places.elements, length, step, size, along, *places.arguments)
         device.launch(_WRITE_LINES, grid, (BLOCK,), out, src, index, *sizes)
         return
     there[axis] = 0
-    lines, places = (size, along, step, length), Places(shape, there)
+    lines, places = (size, along, step, length), Places.of(shape, there)
     grid = (blocks_over(device, index.size, BLOCK),)
     for first, claims in _claims(device, index, lines, places, out.size):
         sizes = (wide, nbytes, index.size, *lines, first, *places.arguments)

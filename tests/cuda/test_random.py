@@ -40,7 +40,12 @@ def test_num_17__indices(bound: int, order: int) -> None:
 @pytest.mark.parametrize("bound", [1, 2, 4, 5, 17, 1000, 2**40 + 3, 2**63 - 1])
 def test_num_18__positions(bound: int, order: int) -> None:
     device = ShimDevice(order)
-    for n, step, shards, shard in [(1, 0, 1, 0), (40, 3, 2, 1), (16, 2**59, 2**31, 5), (1, 2**61, 4, 3)]:
+    for n, step, shards, shard in [
+        (1, 0, 1, 0),
+        (40, 3, 2, 1),
+        (16, 2**59, 2**31, 5),
+        (1, 2**61, 4, 3),
+    ]:
         want = np.empty(n, np.int64)
         _native.shuffled_index(want, *KEYS, bound, step, shards, shard)
         out = device.empty((n,), want.dtype)
