@@ -1,0 +1,236 @@
+"""Launches matrix products on a CUDA device. Rules: NUM-10, NUM-11.
+
+A product is cut into tiles of its result and, where these are too few for the device, into
+ranges of k whose chunks or groups are stored apart and added up afterwards. How it is cut
+tunes speed only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
+
+CHUNK = 256
+"""Steps of a chain: NUM-10."""
+GROUP = 16
+"""Chains whose sums are added up before others are: NUM-10."""
+WHOLE = 1 << 30
+"""Chunks of a plane of the result that is all of it."""
+
+ROOM = 1 << 26
+"""Most floats of planes, 256 MiB."""
+
+_WIDE, _LINES, _STEPS = range(3)
+_DEFAULT = (_STEPS, _WIDE)
+_FOUR = 16
+"""Bytes of four floats, which are read and written at once."""
+_BLOCK = 256
+_FLOAT32 = np.dtype(np.float32)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Results of one block, how many of them a thread owns, and lanes that share a column."""
+
+    m: int
+    n: int
+    thread_m: int
+    thread_n: int
+    lanes_m: int
+    k: int = 16
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.m * self.n // (self.thread_m * self.thread_n)
+
+    @property
+    def macros(self) -> tuple[tuple[str, str], ...]:
+        """Macros of ``cuda_tile.h``; none where they are the defaults."""
+        if self == LARGE:
+            return ()
+        names = ("TILE_M", "TILE_N", "THREAD_M", "THREAD_N", "LANES_M", "TILE_K")
+        values = (self.m, self.n, self.thread_m, self.thread_n, self.lanes_m, self.k)
+        return tuple((f"IDN_{n}", str(v)) for n, v in zip(names, values, strict=True))
+
+
+LARGE = Tile(128, 128, 8, 8, 4)
+"""For results with enough tiles to keep a device busy."""
+SMALL = Tile(64, 64, 4, 4, 4)
+NARROW = Tile(128, 16, 4, 4, 8)
+"""For few columns, and by transposing for few rows."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a contraction is cut.
+
+    Attributes:
+        tile: results of a block.
+        chunks: chunks of one range of k; a multiple of ``span`` where that is more than 1.
+        ranges: how many ranges there are.
+        span: chunks of one plane of the result: 1, ``GROUP`` or ``WHOLE``.
+        planes: how many planes; with one the result is written at once.
+    """
+
+    tile: Tile
+    chunks: int
+    ranges: int
+    span: int
+    planes: int
+
+
+def cut(tile: Tile, chunks: int, most: int) -> Cut:
+    """A contraction of ``chunks`` chunks in at most about ``most`` ranges of k."""
+    each = -(-chunks // max(1, most))
+    span = 1
+    if each >= GROUP:
+        each, span = -(-each // GROUP) * GROUP, GROUP
+    ranges = -(-chunks // each)
+    if ranges < 2:
+        return Cut(tile, chunks, 1, WHOLE, 1)
+    return Cut(tile, each, ranges, span, -(-chunks // span))
+
+
+def choose(device: Device, tile: Tile, tiles: int, elements: int, k: int) -> Cut:
+    """Ranges of k that keep a device busy with a result of few tiles, if there is room."""
+    chunks = -(-k // CHUNK)
+    if tiles < device.multiprocessors:
+        found = cut(tile, chunks, 2 * device.multiprocessors // max(1, tiles))
+        if found.planes * elements <= ROOM:
+            return found
+    return cut(tile, chunks, 1)
+
+
+def choose_product(device: Device, batch: int, m: int, n: int, k: int) -> Cut:
+    """How to cut a product for a device."""
+
+    def tiles(tile: Tile) -> int:
+        return batch * -(-m // tile.m) * -(-n // tile.n)
+
+    tile = LARGE
+    if n <= NARROW.n:
+        tile = NARROW
+    elif min(m, n) <= SMALL.m or tiles(LARGE) < device.multiprocessors // 4:
+        tile = SMALL
+    return choose(device, tile, tiles(tile), batch * m * n, k)
+
+
+def address(array: Any) -> int:
+    """Where a device's array begins."""
+    interface = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    return int(interface["data"][0])
+
+
+def reading(array: Any, strides: Sequence[int], lines: int) -> int:
+    """How an operand is read: ``_WIDE``, ``_LINES`` or ``_STEPS``.
+
+    Args:
+        array: the operand.
+        strides: elements from a matrix, a line (a row, of the right operand a column), a step of
+            k to the next; 0 for a matrix alone.
+        lines: how many lines there are.
+    """
+    batch, line, step = strides
+    borders = (batch, step, lines)
+    if line == 1 and not any(b % 4 for b in borders) and address(array) % _FOUR == 0:
+        return _WIDE
+    return _STEPS if step == 1 and (line != 1 or lines == 1) else _LINES
+
+
+def kernel(tile: Tile, left: int, right: int) -> Kernel:
+    """The kernel of a tile for two ways of reading."""
+    modes = {"IDN_LEFT": left, "IDN_RIGHT": right} if (left, right) != _DEFAULT else {}
+    macros = (*tile.macros, *((name, str(mode)) for name, mode in modes.items()))
+    return Kernel("matmul/cuda.cu", "matmul", macros)
+
+
+EXAMPLES = (
+    kernel(LARGE, _STEPS, _WIDE),
+    kernel(SMALL, _WIDE, _LINES),
+    kernel(NARROW, _LINES, _STEPS),
+)
+"""Each tile once, each way of reading each operand once."""
+
+FOLD = Kernel("matmul/cuda_fold.cu", "fold_planes")
+
+
+def fold(device: Device, out: Any, planes: Any, elements: int, number: int, span: int) -> None:
+    """Add up planes that hold ``span`` chunks each; none gives +0."""
+    group = GROUP if span == 1 else 1
+    grid = (blocks_over(device, elements, _BLOCK),)
+    device.launch(FOLD, grid, (_BLOCK,), out, planes, elements, number, group)
+
+
+def matmul(
+    device: Device,
+    out: Any,
+    a: Any,
+    b: Any,
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    a_strides: Sequence[int],
+    b_strides: Sequence[int],
+) -> None:
+    """``out[b,i,j]`` = sum over k of ``a[b,i,k] * b[b,k,j]``.
+
+    Args:
+        device: where the arrays lie.
+        out: float32 (batch, m, n), row-major.
+        a: float32, with ``a_strides`` (batch, row, column) in elements from its first.
+        b: float32, with ``b_strides`` likewise; a batch stride of 0 repeats.
+        batch: how many products.
+        m: rows.
+        n: columns.
+        k: what is summed over; 0 gives +0.
+        a_strides: elements from a matrix, a row, a column of ``a`` to the next.
+        b_strides: the same of ``b``.
+    """
+    multiply(device, None, out, a, b, (batch, m, n, k), a_strides, b_strides)
+
+
+def multiply(
+    device: Device,
+    how: Cut | None,
+    out: Any,
+    a: Any,
+    b: Any,
+    sizes: tuple[int, int, int, int],
+    a_strides: Sequence[int],
+    b_strides: Sequence[int],
+) -> None:
+    """``matmul`` cut as it is told, or chosen for the device; sizes are batch, m, n, k."""
+    batch, m, n, k = sizes
+    if not batch * m * n:
+        return
+    if k == 0:
+        # NUM-10: an empty contraction is +0.
+        fold(device, out, out, batch * m * n, 0, 1)
+        return
+    left, right = (tuple(a_strides), a), ((b_strides[0], b_strides[2], b_strides[1]), b)
+    out_strides = (n, 1)
+    if m <= NARROW.n < n:
+        # The product and the sum of two numbers do not depend on their order.
+        left, right, m, n, out_strides = right, left, n, m, (1, n)
+    how = how or choose_product(device, batch, m, n, k)
+    elements = batch * m * n
+    planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
+    strides = [s if batch > 1 else (0, *s[1:]) for s, _ in (left, right)]
+    modes = (reading(left[1], strides[0], m), reading(right[1], strides[1], n))
+    wide = out_strides[1] == 1 and n % 4 == 0 and address(planes) % _FOUR == 0
+    words = (
+        *(m, n, k, *left[0], right[0][0], right[0][2], right[0][1]),  # sizes of the entry point
+        *(m * n, *out_strides, elements, how.chunks, how.ranges, how.span, int(wide)),
+    )
+    blocks = batch * how.ranges * -(-m // how.tile.m) * -(-n // how.tile.n)
+    arguments = (planes, left[1], right[1], Words(words, len(words)))
+    device.launch(kernel(how.tile, *modes), (blocks,), (how.tile.threads,), *arguments)
+    if how.planes > 1:
+        fold(device, out, planes, elements, how.planes, how.span)

@@ -1,0 +1,324 @@
+/*
+ * One tile of a contraction: a block computes TILE_M x TILE_N of
+ *
+ *     out[m, n] = sum_k left[m, k] * right[k, n]                             rules: NUM-10, NUM-11
+ *
+ * Order    As NUM-10 has it. Of a tile's steps only those that exist are multiplied: what fills the rest of a
+ *          tile in shared memory is never read. Lines beyond the edge hold zeros, and their results go nowhere.
+ * Threads  A warp owns LANES_M x LANES_N places of 4 x 4 results, repeated until a thread has THREAD_M x THREAD_N.
+ *          Neighbouring lanes differ in m and n by turns: of any pair (i, i ^ 1) one shares the left operand, of
+ *          (i, i ^ 2) the right, so that a shared read of 16 bytes a lane takes two turns instead of four.
+ * Steps    TILE_K at a time, in two stages: the next tile is on its way while this one is multiplied. From sm_80
+ *          on the copies pass no register (cp.async); before, they wait in registers.
+ * Sums     A thread's 64 chains fill half of the 128 registers that let two blocks share a multiprocessor. The
+ *          sums of chunks and of groups, as many again, are wanted once in 256 steps: they stay in the thread's
+ *          own memory, which is interleaved so that a warp reads it whole, and add 96 instructions to 16,384
+ *          fused multiply-adds. A contraction of at most 256 steps does not touch them.
+ *
+ * A block takes a range of k and may store its chunks or groups apart (`span`): cuda_fold.cu adds them up.
+ * Macros tune speed only; no bit depends on them.
+ */
+#ifndef IDENTIC_MATMUL_CUDA_TILE_H
+#define IDENTIC_MATMUL_CUDA_TILE_H
+
+#include "common/cuda.h"
+
+#ifndef IDN_TILE_M
+#define IDN_TILE_M 128
+#define IDN_TILE_N 128
+#define IDN_THREAD_M 8
+#define IDN_THREAD_N 8
+#define IDN_LANES_M 4
+#endif
+#ifndef IDN_TILE_K
+#define IDN_TILE_K 16
+#endif
+
+#ifndef IDN_ASYNC
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define IDN_ASYNC 1
+#else
+#define IDN_ASYNC 0
+#endif
+#endif
+
+constexpr int CHUNK = 256; /* NUM-10 */
+constexpr int GROUP = 16;  /* chunks of a group: NUM-10 */
+
+constexpr int TILE_M = IDN_TILE_M, TILE_N = IDN_TILE_N, TILE_K = IDN_TILE_K;
+constexpr int THREAD_M = IDN_THREAD_M, THREAD_N = IDN_THREAD_N;
+constexpr int LANES_M = IDN_LANES_M, LANES_N = 32 / LANES_M;
+constexpr int WARPS_M = TILE_M / (LANES_M * THREAD_M), WARPS_N = TILE_N / (LANES_N * THREAD_N);
+constexpr int THREADS = 32 * WARPS_M * WARPS_N;
+constexpr int BLOCKS = 2; /* that share a multiprocessor, with 128 registers a thread */
+constexpr int CHUNK_TILES = CHUNK / TILE_K;
+constexpr int QUADS_N = THREAD_N / 4, QUADS = THREAD_M * QUADS_N;
+static_assert(WARPS_M * LANES_M * THREAD_M == TILE_M && WARPS_N * LANES_N * THREAD_N == TILE_N, "warps fill a tile");
+static_assert(CHUNK % TILE_K == 0 && TILE_K % 8 == 0, "chunks end with tiles");
+
+#define IDN_MEMBER __device__ __forceinline__
+
+/* Four floats in a row, read and written at once. */
+struct alignas(16) Four { float x[4]; };
+
+template <int WIDTH> struct PieceOf;
+template <> struct PieceOf<1> { using Type = float; };
+template <> struct PieceOf<4> { using Type = Four; };
+
+/* ---- copies into shared memory --------------------------------------------------------------- */
+
+/* Begins to copy a piece, or to write zeros where it is not inside. Off the device copies arrive at once. */
+template <class Piece>
+IDN_INLINE void idn_begin_copy(Piece* to, const Piece* from, bool inside) {
+#ifdef __CUDA_ARCH__
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+  const int bytes = inside ? (int)sizeof(Piece) : 0;
+  if (sizeof(Piece) == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place), "l"(from), "r"(bytes) : "memory");
+  }
+#else
+  *to = inside ? *from : Piece{};
+#endif
+}
+
+/* Waits for this thread's copies. */
+IDN_INLINE void idn_end_copies() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/*
+ * An operand on its way. `Source` knows where it lies:
+ *   Piece, PIECES             what is copied at once, and how often a thread does so for a tile
+ *   ROW                       floats of one step in shared memory
+ *   each(steps, visit)        calls visit(number, place, from, inside) for each piece of the next tile, of which
+ *                             `steps` steps exist
+ *   advance()                 moves on by TILE_K steps
+ */
+template <class Source>
+struct Operand {
+  using Piece = typename Source::Piece;
+  Source source;
+#if !IDN_ASYNC
+  Piece waiting[Source::PIECES];
+#endif
+
+  IDN_MEMBER explicit Operand(const Source& from) : source(from) {}
+
+  /* Begins to bring the next tile. */
+  IDN_MEMBER void fetch(float* stage, int steps) {
+    source.each(steps, [&](int number, int place, const float* from, bool inside) {
+      const Piece* piece = (const Piece*)from;
+#if IDN_ASYNC
+      idn_begin_copy((Piece*)(stage + place), piece, inside);
+#else
+      waiting[number] = inside ? *piece : Piece{};
+#endif
+    });
+#if IDN_ASYNC
+    source.advance();
+#endif
+  }
+
+  /* Puts down what waited in registers. */
+  IDN_MEMBER void put(float* stage, int steps) {
+#if !IDN_ASYNC
+    source.each(steps, [&](int number, int place, const float*, bool) { *(Piece*)(stage + place) = waiting[number]; });
+    source.advance();
+#endif
+  }
+};
+
+/* ---- a thread's results ------------------------------------------------------------------------ */
+
+/* The first row and column of this thread's 4 x 4 results; further ones lie 4 * LANES_M rows, 4 * LANES_N columns on. */
+struct Owned {
+  int m, n;
+
+  IDN_MEMBER Owned() {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int lane_n = (lane & 1) | (lane >> 1 & 2) | (LANES_N == 8 ? lane >> 2 & 4 : 0);
+    const int lane_m = (lane >> 1 & 1) | (lane >> 2 & 2) | (LANES_M == 8 ? lane >> 2 & 4 : 0);
+    m = warp / WARPS_N * (LANES_M * THREAD_M) + lane_m * 4;
+    n = warp % WARPS_N * (LANES_N * THREAD_N) + lane_n * 4;
+  }
+
+  /* Row of result i, first column of quad j, in the tile. */
+  IDN_MEMBER int row(int i) const { return m + i / 4 * (4 * LANES_M) + i % 4; }
+  IDN_MEMBER int column(int j) const { return n + j * (4 * LANES_N); }
+};
+
+/* The thread's own memory instead of registers: the compiler does not see what is behind the address. */
+IDN_INLINE Four* idn_in_memory(Four* at) {
+#ifdef __CUDA_ARCH__
+  asm("" : "+l"(at));
+#endif
+  return at;
+}
+
+IDN_INLINE Four idn_add_fours(const Four& a, const Four& b) {
+  return Four{{idn_add(a.x[0], b.x[0]), idn_add(a.x[1], b.x[1]), idn_add(a.x[2], b.x[2]), idn_add(a.x[3], b.x[3])}};
+}
+
+struct Chains {
+  Four sum[THREAD_M][QUADS_N];
+
+  IDN_MEMBER void clear() {
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+      for (int j = 0; j < QUADS_N; ++j) sum[i][j] = Four{{0.0f, 0.0f, 0.0f, 0.0f}};
+    }
+  }
+
+  /* Puts `before` in front of each sum. */
+  IDN_MEMBER void add_behind(const Four* before) {
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+      for (int j = 0; j < QUADS_N; ++j) sum[i][j] = idn_add_fours(before[i * QUADS_N + j], sum[i][j]);
+    }
+  }
+
+  IDN_MEMBER void keep(Four* to) const {
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+      for (int j = 0; j < QUADS_N; ++j) to[i * QUADS_N + j] = sum[i][j];
+    }
+  }
+
+  /* One step of all chains, from a step's row of each operand. */
+  IDN_MEMBER void step(const Four (&left)[THREAD_M / 4], const Four (&right)[QUADS_N]) {
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+      for (int j = 0; j < QUADS_N; ++j) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          sum[i][j].x[c] = idn_fma(left[i / 4].x[i % 4], right[j].x[c], sum[i][j].x[c]);
+        }
+      }
+    }
+  }
+};
+
+/* What a thread multiplies in one step. */
+struct Fragment {
+  Four left[THREAD_M / 4], right[QUADS_N];
+
+  /* From this thread's first place in a step's row of each operand. */
+  IDN_MEMBER void read(const float* left_row, const float* right_row) {
+#pragma unroll
+    for (int i = 0; i < THREAD_M / 4; ++i) left[i] = *(const Four*)(left_row + i * (4 * LANES_M));
+#pragma unroll
+    for (int j = 0; j < QUADS_N; ++j) right[j] = *(const Four*)(right_row + j * (4 * LANES_N));
+  }
+};
+
+/* ---- the contraction ----------------------------------------------------------------------------- */
+
+/* Nothing has to be made before the steps of a chunk are fetched. */
+struct NoTable {
+  IDN_MEMBER void make(long long) const {}
+};
+
+/*
+ * Steps [first, stop) of k; `first` begins a chunk, and a group where `span` is more than 1.
+ *
+ * span     chunks of one plane of the result: 1 stores each chunk, GROUP each group, more the whole sum
+ * table    make(k) is called by all threads before the steps of the chunk at k are fetched, when none reads those of
+ *          the chunk before; it ends with a barrier where it writes what others read
+ * result   store(plane, row, column, four): four results of the tile, which may lie beyond the edge
+ */
+template <class Left, class Right, class Table, class Result>
+IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<Right>& right, const Table& table,
+                             long long first, long long stop, int span) {
+  constexpr int LEFT_STAGE = TILE_K * Left::ROW, RIGHT_STAGE = TILE_K * Right::ROW;
+  __shared__ Four left_stages[2 * LEFT_STAGE / 4];
+  __shared__ Four right_stages[2 * RIGHT_STAGE / 4];
+  float* const lefts = left_stages[0].x;
+  float* const rights = right_stages[0].x;
+  Four group_room[QUADS], total_room[QUADS];
+  Four* const group = idn_in_memory(group_room);
+  Four* const total = idn_in_memory(total_room);
+
+  const Owned owned;
+  Chains chains;
+  chains.clear();
+
+  /* NUM-11: of the last tile's steps only those that exist are multiplied. */
+  const int tiles = (int)((stop - first + TILE_K - 1) / TILE_K);
+  const int last_steps = (int)(stop - first - (long long)(tiles - 1) * TILE_K);
+  const int first_chunk = (int)(first / CHUNK);
+  int stage = 0, steps = tiles > 1 ? TILE_K : last_steps;
+  table.make(first);
+  left.fetch(lefts, steps);
+  right.fetch(rights, steps);
+  left.put(lefts, steps);
+  right.put(rights, steps);
+
+  for (int tile = 0; tile < tiles; ++tile) {
+    if (IDN_ASYNC) idn_end_copies();
+    __syncthreads();
+    const int ahead = tile + 1;
+    const bool more = ahead < tiles;
+    const int next = ahead < tiles - 1 ? TILE_K : last_steps;
+    float* const next_left = lefts + (stage ^ 1) * LEFT_STAGE;
+    float* const next_right = rights + (stage ^ 1) * RIGHT_STAGE;
+    if (more) {
+      if (ahead % CHUNK_TILES == 0) table.make(first + (long long)ahead * TILE_K);
+      left.fetch(next_left, next);
+      right.fetch(next_right, next);
+    }
+
+    const float* const left_tile = lefts + stage * LEFT_STAGE + owned.m;
+    const float* const right_tile = rights + stage * RIGHT_STAGE + owned.n;
+    if (steps == TILE_K) {
+#pragma unroll
+      for (int i = 0; i < TILE_K; ++i) {
+        Fragment fragment;
+        fragment.read(left_tile + i * Left::ROW, right_tile + i * Right::ROW);
+        chains.step(fragment.left, fragment.right);
+      }
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < steps; ++i) {
+        Fragment fragment;
+        fragment.read(left_tile + i * Left::ROW, right_tile + i * Right::ROW);
+        chains.step(fragment.left, fragment.right);
+      }
+    }
+
+    if (more) {
+      left.put(next_left, next);
+      right.put(next_right, next);
+    }
+    stage ^= 1;
+    steps = next;
+    if (ahead % CHUNK_TILES != 0 && more) continue;
+
+    /* NUM-10: the chunk ends; what came before it in its group, then in all groups, stands in front. */
+    const int chunk = first_chunk + tile / CHUNK_TILES;
+    const bool group_ends = !more || chunk % GROUP == GROUP - 1;
+    const bool plane_ends = !more || span == 1 || (span == GROUP && group_ends);
+    if (span > 1 && chunk % GROUP > 0) chains.add_behind(group);
+    if (span > GROUP && chunk >= GROUP && group_ends) chains.add_behind(total);
+    if (plane_ends) {
+      const int plane = span == 1 ? chunk : span == GROUP ? chunk / GROUP : 0;
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i) {
+#pragma unroll
+        for (int j = 0; j < QUADS_N; ++j) result.store(plane, owned.row(i), owned.column(j), chains.sum[i][j]);
+      }
+    } else {
+      chains.keep(group_ends ? total : group);
+    }
+    chains.clear();
+  }
+}
+
+#endif
