@@ -1,6 +1,6 @@
-"""A step prepared for the CPU: every decision that shapes allow is made once.
+"""A step prepared for an engine: every decision that shapes allow is made once.
 
-``compile_step`` turns a plan into a list of native calls over fixed buffers:
+``compile_step`` turns a plan into a list of calls over fixed buffers:
 
 * views become layouts and cost nothing; a copy is made only where a kernel needs its
   elements next to each other, and once for each value;
@@ -17,32 +17,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from identic.kernels import _native, windows
-from identic.kernels.arrays import NUMPY, Array, row_major
+from identic.kernels import windows
+from identic.kernels.arrays import NUMPY, Array
 from identic.kernels.chains import KINDS, Wanted, names
 from identic.kernels.draft import ALIAS, ARENA, LOAD, RESULT, Draft, Kernel, Slots, place_arena
+from identic.kernels.engine import Engine
 from identic.kernels.layouts import Layout, one_stride
+from identic.kernels.operators import KERNELS
 from identic.protocol.dtypes import DType
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
-RunCall = Callable[[Call, Sequence[Array]], Array]
 
-
-def compile_step(plan: StepPlan, run_call: RunCall) -> Callable[[list[Array]], list[Array]]:
-    """Prepare a plan; ``run_call`` executes the operators that have no native form here."""
-    draft = Draft()
+def compile_step(plan: StepPlan, engine: Engine) -> Callable[[list[Array]], list[Array]]:
+    """Prepare a plan; arrays of its loads may be numpy's, those of its outputs are the engine's."""
+    draft = Draft(engine.calls)
     for load in plan.loads:
         slot = draft.new(load.type.dtype, load.type.elements, LOAD)
         draft.layouts.append(Layout.dense(slot, load.type.shape))
     for planned in plan.calls:
         inputs = [draft.layouts[i] for i in planned.inputs]
-        draft.layouts.append(_place(draft, planned.call, inputs, run_call))
+        draft.layouts.append(_place(draft, engine, planned.call, inputs))
     results = [_result(draft, draft.layouts[value]) for value in plan.outputs]
     draft.finish(results)
-    return _Step(draft, len(plan.loads), results, [plan.type(v).shape for v in plan.outputs]).run
+    shapes = [plan.type(v).shape for v in plan.outputs]
+    return _Step(draft, engine, len(plan.loads), results, shapes).run
 
 
 def _result(draft: Draft, layout: Layout) -> int:
@@ -58,15 +57,21 @@ class _Step:
     """The prepared step: buffers and the calls bound to them."""
 
     def __init__(
-        self, draft: Draft, loads: int, results: list[int], shapes: list[tuple[int, ...]]
+        self,
+        draft: Draft,
+        engine: Engine,
+        loads: int,
+        results: list[int],
+        shapes: Sequence[Sequence[int]],
     ) -> None:
+        self._engine = engine
         self._loads = loads
         self._results = list(zip(results, shapes, strict=True))
-        self._slots: Slots = [np.empty(0, NUMPY[s.dtype]) for s in draft.slots]
+        self._slots: Slots = [engine.empty((0,), NUMPY[s.dtype]) for s in draft.slots]
         self._fresh = [
             (i, s.elements, NUMPY[s.dtype]) for i, s in enumerate(draft.slots) if s.kind == RESULT
         ]
-        place_arena(draft, self._slots)
+        place_arena(draft, engine, self._slots)
         moving = {LOAD, RESULT}
         self._aliases = [
             (i, s.base, s.offset)
@@ -78,9 +83,9 @@ class _Step:
     def run(self, loads: list[Array]) -> list[Array]:
         """The plan's outputs from its loads."""
         slots = self._slots
-        slots[: self._loads] = [row_major(a).reshape(-1) for a in loads]
+        slots[: self._loads] = [self._engine.flat(a) for a in loads]
         for slot, elements, dtype in self._fresh:
-            slots[slot] = np.empty(elements, dtype)
+            slots[slot] = self._engine.empty((elements,), dtype)
         # An alias that shows part of a new array before it is filled sees it all the same.
         for slot, base, offset in self._aliases:
             slots[slot] = slots[base][offset:]
@@ -97,7 +102,7 @@ class _Step:
 # ---- one operator at a time -----------------------------------------------------------------
 
 
-def _place(draft: Draft, call: Call, inputs: list[Layout], run_call: RunCall) -> Layout:
+def _place(draft: Draft, engine: Engine, call: Call, inputs: list[Layout]) -> Layout:
     """Collect what an operator needs and return where its result lies."""
     view = _view(call, inputs)
     if view is not None:
@@ -108,7 +113,7 @@ def _place(draft: Draft, call: Call, inputs: list[Layout], run_call: RunCall) ->
     if not call.output.elements:
         return result
     if place is None:
-        _general(draft, call, inputs, target, run_call)
+        _general(draft, engine, call, inputs, target)
         return result
 
     def alone() -> None:
@@ -162,9 +167,10 @@ def _reshape(draft: Draft, call: Call, inputs: list[Layout], target: int) -> Non
 
 def _unary(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     name, source = call.op.name, draft.packed(inputs[0]).slot
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
-        return lambda: _native.unary(name, slots[target], slots[source])
+        return lambda: calls.unary(name, slots[target], slots[source])
 
     draft.emit((source,), target, bind)
 
@@ -172,9 +178,10 @@ def _unary(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
 def _cast(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     del call
     source = draft.packed(inputs[0]).slot
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
-        return lambda: _native.cast(slots[target], slots[source])
+        return lambda: calls.cast(slots[target], slots[source])
 
     draft.emit((source,), target, bind)
 
@@ -183,10 +190,11 @@ def _binary(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None
     name, shape = call.op.name, call.output.shape
     a, b = (draft.at(x.slot, x.offset) for x in inputs)
     a_strides, b_strides = (x.over(shape) for x in inputs)
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
-            _native.binary(name, slots[target], slots[a], slots[b], shape, a_strides, b_strides)
+            calls.binary(name, slots[target], slots[a], slots[b], shape, a_strides, b_strides)
 
         return run
 
@@ -197,15 +205,16 @@ def _where(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     shape = call.output.shape
     c, a, b = (draft.at(x.slot, x.offset) for x in inputs)
     steps = [x.over(shape) for x in inputs]
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
-        return lambda: _native.where(slots[target], slots[c], slots[a], slots[b], shape, *steps)
+        return lambda: calls.where(slots[target], slots[c], slots[a], slots[b], shape, *steps)
 
     draft.emit((c, a, b), target, bind)
 
 
 def _rows(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
-    function = getattr(_native, call.op.name)
+    function = getattr(draft.calls, call.op.name)
     source = draft.packed(inputs[0]).slot
     rows, length = call.output.elements, call.inputs[0].shape[-1]
 
@@ -218,9 +227,10 @@ def _rows(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
 def _sum_first(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     source = draft.packed(inputs[0]).slot
     length, width = call.inputs[0].shape[0], call.output.elements
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
-        return lambda: _native.sum_first(slots[target], slots[source], length, width)
+        return lambda: calls.sum_first(slots[target], slots[source], length, width)
 
     draft.emit((source,), target, bind)
 
@@ -242,11 +252,12 @@ def _matmul(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None
     M, K = call.inputs[0].shape[-2:]
     N = call.output.shape[-1]
     (a, a_strides), (b, b_strides) = (_matmul_operand(draft, x, batch) for x in inputs)
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
             left, right = slots[a], slots[b]
-            _native.matmul(slots[target], left, right, count, M, N, K, a_strides, b_strides)
+            calls.matmul(slots[target], left, right, count, M, N, K, a_strides, b_strides)
 
         return run
 
@@ -254,7 +265,7 @@ def _matmul(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None
 
 
 def _windowed(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
-    function = windows.native(call)
+    function = windows.bound(draft.calls, call)
     sources = [draft.packed(x).slot for x in inputs]
 
     def bind(slots: Slots) -> Kernel:
@@ -274,10 +285,11 @@ def _concat(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None
 def _copy_into(draft: Draft, x: Layout, target: int, offset: int, strides: tuple[int, ...]) -> None:
     """Copy a layout's elements to a part of a buffer."""
     source, first, steps, shape = x.slot, x.offset, x.strides, x.shape
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
-            _native.copy_strided(slots[target], offset, strides, slots[source], first, steps, shape)
+            calls.copy_strided(slots[target], offset, strides, slots[source], first, steps, shape)
 
         return run
 
@@ -288,9 +300,10 @@ def _copy_into(draft: Draft, x: Layout, target: int, offset: int, strides: tuple
 def _full(draft: Draft, call: Call, inputs: list[Layout], target: int) -> None:
     del inputs
     word = call.output.dtype.pattern(call.integer("word"))
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
-        return lambda: _native.full(slots[target], word)
+        return lambda: calls.full(slots[target], word)
 
     draft.emit((), target, bind)
 
@@ -299,10 +312,11 @@ def _take_rows(draft: Draft, call: Call, inputs: list[Layout], target: int) -> N
     table, index = (draft.packed(x).slot for x in inputs)
     kind = call.inputs[0]
     rows, row_bytes = kind.shape[0], math.prod(kind.shape[1:]) * kind.dtype.size
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
-            _native.take_rows(slots[target], slots[table], slots[index], rows, row_bytes)
+            calls.take_rows(slots[target], slots[table], slots[index], rows, row_bytes)
 
         return run
 
@@ -313,27 +327,28 @@ def _add_rows(draft: Draft, call: Call, inputs: list[Layout], target: int) -> No
     init, index, source = (draft.packed(x).slot for x in inputs)
     rows = call.output.shape[0]
     inner = math.prod(call.output.shape[1:])
+    calls = draft.calls
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
-            _native.add_rows(slots[target], slots[init], slots[index], slots[source], rows, inner)
+            calls.add_rows(slots[target], slots[init], slots[index], slots[source], rows, inner)
 
         return run
 
     draft.emit((init, index, source), target, bind)
 
 
-def _general(
-    draft: Draft, call: Call, inputs: list[Layout], target: int, run_call: RunCall
-) -> None:
-    """Any operator, through the backend's own call; for those that are rare or small."""
+def _general(draft: Draft, engine: Engine, call: Call, inputs: list[Layout], target: int) -> None:
+    """Any operator, through its own function; for those that are rare or small."""
+    function, count = KERNELS[call.op.name], call.output.elements
     sources = [draft.packed(x).slot for x in inputs]
     shapes = [kind.shape for kind in call.inputs]
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
             arrays = [slots[s].reshape(n) for s, n in zip(sources, shapes, strict=True)]
-            slots[target][:] = run_call(call, arrays).reshape(-1)
+            result = function(engine, call, arrays)
+            engine.calls.copy_strided(slots[target], 0, (1,), result, 0, (1,), (count,))
 
         return run
 

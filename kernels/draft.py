@@ -1,8 +1,8 @@
-"""A step under construction: buffers, native calls, and the arena the buffers lie in.
+"""A step under construction: buffers, calls of an engine, and the arena the buffers lie in.
 
 * A slot is a flat buffer of one element type: a load, a result of the arena, a tensor of
   the new state, or an alias of the rest of another slot.
-* An operation is one native call that reads and writes slots.
+* An operation is one call that reads and writes slots.
 * Elementwise operators wait in open groups (``chains.py``); a group becomes an operation
   when something outside it needs one of its values.
 """
@@ -12,16 +12,15 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from identic.kernels import _native
-from identic.kernels.arrays import NUMPY, Array
+from identic.kernels.arrays import NUMPY
 from identic.kernels.chains import Chained, Groups
+from identic.kernels.engine import Calls, Engine
 from identic.kernels.layouts import Layout
 from identic.protocol.dtypes import DType
 
-Slots = list[Array]
+Slots = list[Any]
 Kernel = Callable[[], None]
 Bind = Callable[[Slots], Kernel]
 """Given the table of buffers, the call that reads them from it at each step."""
@@ -53,7 +52,7 @@ class Slot:
 
 @dataclass
 class Operation:
-    """One native call."""
+    """One call of the engine."""
 
     reads: tuple[int, ...]
     writes: tuple[int, ...]
@@ -66,6 +65,7 @@ class Operation:
 class Draft:
     """The operations of a step while they are collected."""
 
+    calls: Calls
     slots: list[Slot] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     layouts: list[Layout] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Draft:
         return len(self.slots) - 1
 
     def emit(self, reads: Sequence[int], writes: int, bind: Bind) -> None:
-        """Append a native call, after the groups that make what it reads."""
+        """Append a call, after the groups that make what it reads."""
         for slot in reads:
             self.groups.need(self.base(slot))
         self.operations.append(Operation(tuple(reads), (writes,), bind))
@@ -100,7 +100,7 @@ class Draft:
             if operation.chained is not None:
                 kept = {s: n for s, n in operation.chained.members.items() if s in needed}
                 operation.writes = tuple(kept)
-                operation.bind = chain_bind(operation.chained, operation.reads, kept)
+                operation.bind = chain_bind(self.calls, operation.chained, operation.reads, kept)
         self.operations = [o for o in self.operations if o.writes]
 
     def base(self, slot: int) -> int:
@@ -132,11 +132,11 @@ class Draft:
         """Copy a layout's elements into a new buffer."""
         result = Layout.dense(target, layout.shape)
         source, strides, shape = layout.slot, layout.strides, layout.shape
-        offset, to = layout.offset, result.strides
+        offset, to, calls = layout.offset, result.strides, self.calls
 
         def bind(slots: Slots) -> Kernel:
             def run() -> None:
-                _native.copy_strided(slots[target], 0, to, slots[source], offset, strides, shape)
+                calls.copy_strided(slots[target], 0, to, slots[source], offset, strides, shape)
 
             return run
 
@@ -149,35 +149,35 @@ def _unbound(slots: Slots) -> Kernel:
     raise RuntimeError(f"a chain over {len(slots)} buffers is bound before it is finished")
 
 
-def chain_bind(chained: Chained, reads: tuple[int, ...], writes: dict[int, int]) -> Bind:
-    """The native chain that computes the slots ``writes`` from the slots ``reads``."""
+def chain_bind(
+    calls: Calls, chained: Chained, reads: tuple[int, ...], writes: dict[int, int]
+) -> Bind:
+    """The chain that computes the slots ``writes`` from the slots ``reads``."""
     inputs = [(x.kind, x.of_rows) for x in chained.externals]
     code = [(name, list(operands)) for name, operands in chained.code]
-    native = _native.Chain(inputs, code, list(writes.values()))
+    built = calls.Chain(inputs, code, list(writes.values()))
     steps = [x.steps for x in chained.externals]
     shape, targets = chained.shape, tuple(writes)
 
     def bind(slots: Slots) -> Kernel:
         def run() -> None:
-            native.run([slots[w] for w in targets], [slots[r] for r in reads], shape, steps)
+            built.run([slots[w] for w in targets], [slots[r] for r in reads], shape, steps)
 
         return run
 
     return bind
 
 
-def place_arena(draft: Draft, slots: Slots) -> None:
+def place_arena(draft: Draft, engine: Engine, slots: Slots) -> None:
     """Lay the buffers of results into one arena, each from its making to its last use."""
     for number, operation in enumerate(draft.operations):
         for touched in (*operation.reads, *operation.writes):
             draft.slots[draft.base(touched)].last = number
     offsets, size = _offsets(draft)
-    arena = np.empty(size + ALIGNMENT, np.uint8)
-    start = -arena.ctypes.data % ALIGNMENT
+    arena = engine.arena(size)
     for index, offset in offsets.items():
         slot = draft.slots[index]
-        first = start + offset
-        slots[index] = arena[first : first + slot.nbytes].view(NUMPY[slot.dtype])
+        slots[index] = arena[offset : offset + slot.nbytes].view(NUMPY[slot.dtype])
     for index, slot in enumerate(draft.slots):
         if slot.kind == ALIAS:
             slots[index] = slots[slot.base][slot.offset :]

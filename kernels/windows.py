@@ -1,22 +1,22 @@
-"""Convolutions and pools as calls of the native module: one spatial axis becomes two."""
+"""Convolutions and pools as calls of an engine: one spatial axis becomes two."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from identic.kernels import _native
-from identic.kernels.arrays import Array
+from identic.kernels.engine import Calls
 from identic.protocol.ops.base import Call
 
-Native = Callable[..., None]
+Bound = Callable[..., None]
 """``function(out, *inputs)`` on row-major arrays."""
 
 WINDOWED = (
     *("conv", "conv_dx", "conv_dw"),
     *("max_pool", "max_pool_indices", "max_pool_dx", "sum_pool", "sum_pool_dx"),
 )
-"""Operators that ``native`` knows."""
+"""Operators that ``bound`` knows."""
 
 Numbers = tuple[int, ...]
 
@@ -35,8 +35,8 @@ def _axes(
     return found if len(found) == 2 else [_ALONE, *found]
 
 
-def _convolution(call: Call) -> Native:
-    """The native form of ``conv``, ``conv_dx`` and ``conv_dw``."""
+def _convolution(calls: Calls, call: Call) -> Bound:
+    """The call of ``conv``, ``conv_dx`` and ``conv_dw``."""
     name, groups = call.op.name, call.integer("groups")
     first, second, result = call.inputs[0].shape, call.inputs[1].shape, call.output.shape
     x, y, w = {
@@ -46,29 +46,29 @@ def _convolution(call: Call) -> Native:
     }[name]
     axes = _axes(call, x[2:], w[2:], y[2:])
     sizes = (int(x[0]), groups, int(w[1]), int(w[0]) // groups)
-    function = getattr(_native, name)
+    function = getattr(calls, name)
 
-    def run(out: Array, a: Array, b: Array) -> None:
+    def run(out: Any, a: Any, b: Any) -> None:
         function(out, a, b, sizes, *axes)
 
     return run
 
 
-def _pool(call: Call) -> Native:
-    """The native form of a pool."""
+def _pool(calls: Calls, call: Call) -> Bound:
+    """The call of a pool."""
     window, shapes = call.integers("window"), (call.inputs[0].shape, call.output.shape)
     rank = len(window)
     planes = math.prod(shapes[0][:-rank])
     size, counts = (s[-rank:] for s in (shapes[::-1] if call.op.name.endswith("dx") else shapes))
     axes = _axes(call, size, window, counts)
-    function = getattr(_native, call.op.name)
+    function = getattr(calls, call.op.name)
 
-    def run(out: Array, *inputs: Array) -> None:
+    def run(out: Any, *inputs: Any) -> None:
         function(out, *inputs, planes, *axes)
 
     return run
 
 
-def native(call: Call) -> Native:
-    """The native function of a call of one of ``WINDOWED``."""
-    return _convolution(call) if call.op.name.startswith("conv") else _pool(call)
+def bound(calls: Calls, call: Call) -> Bound:
+    """The function of an engine that does a call of one of ``WINDOWED``."""
+    return (_convolution if call.op.name.startswith("conv") else _pool)(calls, call)

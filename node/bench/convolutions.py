@@ -9,8 +9,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from identic.kernels import _native
 from identic.kernels.arrays import Array, empty
-from identic.kernels.windows import native
+from identic.kernels.windows import bound
 from identic.node.bench.rows import Benchmark, Case, Timed
 from identic.protocol.dtypes import DType
 from identic.protocol.ops import TABLE
@@ -76,7 +77,7 @@ def ours(name: str, operands: list[Tensor], **attributes: tuple[int, ...]) -> Ti
     types = tuple(TensorType.of(kinds[t.dtype], tuple(t.shape)) for t in operands)
     written = tuple(Attribute(key, attributes[key]) for key, _ in TABLE[name].attributes)
     call = TABLE[name].call(types, written)
-    out, function = empty(call.output), native(call)
+    out, function = empty(call.output), bound(_native, call)
     return lambda: function(out, *arrays)
 
 

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 import identic
 from identic.kernels import _native
 from identic.kernels.arrays import Array
-from identic.kernels.cpu_backend import CpuBackend, element_strides
+from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
+from identic.kernels.operators import element_strides
 from identic.node.bench.rows import Benchmark, Case, Timed
 from identic.node.capture.data import dtype_of
 from identic.node.capture.optimizers import Inputs, Update

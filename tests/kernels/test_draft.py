@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from identic.kernels import _native
 from identic.kernels.draft import ALIGNMENT, Draft, Operation, _offsets
 from identic.protocol.dtypes import DType
 
@@ -22,7 +23,7 @@ class Buffer(NamedTuple):
 
 def drafted(buffers: Sequence[Buffer]) -> Draft:
     """A draft with these buffers, each written by its operation."""
-    draft = Draft()
+    draft = Draft(_native)
     count = 1 + max((b.last for b in buffers), default=0)
     writes: list[list[int]] = [[] for _ in range(count)]
     for buffer in buffers:

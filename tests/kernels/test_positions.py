@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identic.kernels.arrays import from_words, words
-from identic.kernels.cpu_backend import CpuBackend, aligned_pieces
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.operators import aligned_pieces
 from identic.protocol.dtypes import DType
 from identic.protocol.ops import TABLE
 from identic.protocol.ops.evaluate import element

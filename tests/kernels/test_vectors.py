@@ -9,7 +9,8 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.arrays import from_words, words
-from identic.kernels.cpu_backend import KERNELS, CpuBackend
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.operators import KERNELS
 from identic.kernels.reference_backend import REFERENCE
 from identic.protocol.job import terms
 from identic.protocol.ops import KERNEL_SET, TABLE

@@ -1,0 +1,198 @@
+"""What operators and prepared steps are computed by: the native module, or a CUDA device.
+
+An engine has the functions of the native module (``_native.pyi`` says where their text is) over
+arrays of its own kind, numpy's on the CPU. Views, arenas, groups of operators and the order of
+a step are decided once, above it.
+"""
+# ruff: noqa: D102 - each function is documented where it is defined
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class BuiltChain(Protocol):
+    """A chain of elementwise operators and sums and maxima of rows, ready to run."""
+
+    def run(
+        self,
+        outputs: list[Any],
+        inputs: list[Any],
+        shape: Sequence[int],
+        strides: Sequence[Sequence[int]],
+    ) -> None:
+        """Fill ``outputs``; inputs have strides over ``shape``, in elements."""
+        ...
+
+
+class Calls(Protocol):
+    """The functions of an engine: outputs first, then inputs, then sizes.
+
+    Strides are in elements; what each function computes stands in the native module.
+    """
+
+    def Chain(
+        self,
+        inputs: Sequence[tuple[str, bool]],
+        code: Sequence[tuple[str, Sequence[int]]],
+        outputs: Sequence[int],
+    ) -> BuiltChain: ...
+
+    def unary(self, op: str, out: Any, x: Any) -> None: ...
+    def binary(
+        self,
+        op: str,
+        out: Any,
+        a: Any,
+        b: Any,
+        shape: Sequence[int] | None = None,
+        a_strides: Sequence[int] | None = None,
+        b_strides: Sequence[int] | None = None,
+    ) -> None: ...
+    def where(
+        self,
+        out: Any,
+        c: Any,
+        a: Any,
+        b: Any,
+        shape: Sequence[int] | None = None,
+        c_strides: Sequence[int] | None = None,
+        a_strides: Sequence[int] | None = None,
+        b_strides: Sequence[int] | None = None,
+    ) -> None: ...
+    def cast(self, out: Any, x: Any) -> None: ...
+    def matmul(
+        self,
+        out: Any,
+        a: Any,
+        b: Any,
+        batch: int,
+        m: int,
+        n: int,
+        k: int,
+        a_strides: Sequence[int],
+        b_strides: Sequence[int],
+    ) -> None: ...
+    def sum_last(self, out: Any, x: Any, rows: int, n: int) -> None: ...
+    def sum_first(self, out: Any, x: Any, n: int, inner: int) -> None: ...
+    def amax(self, out: Any, x: Any, rows: int, n: int) -> None: ...
+    def argmax(self, out: Any, x: Any, rows: int, n: int) -> None: ...
+    def cumsum(self, out: Any, x: Any, rows: int, n: int) -> None: ...
+    def argsort(
+        self, out: Any, x: Any, rows: int, n: int, count: int, descending: bool
+    ) -> None: ...
+    def set_rows(
+        self, out: Any, init: Any, index: Any, src: Any, rows: int, inner: int
+    ) -> None: ...
+    def scatter(self, out: Any, x: Any, index: Any, src: Any, axis: int) -> None: ...
+    def scatter_add(self, out: Any, x: Any, index: Any, src: Any, axis: int) -> None: ...
+    def conv(
+        self,
+        out: Any,
+        x: Any,
+        w: Any,
+        sizes: Sequence[int],
+        down: Sequence[int],
+        across: Sequence[int],
+        plain: bool = False,
+    ) -> None: ...
+    def conv_dx(
+        self,
+        out: Any,
+        grad: Any,
+        w: Any,
+        sizes: Sequence[int],
+        down: Sequence[int],
+        across: Sequence[int],
+        plain: bool = False,
+    ) -> None: ...
+    def conv_dw(
+        self,
+        out: Any,
+        grad: Any,
+        x: Any,
+        sizes: Sequence[int],
+        down: Sequence[int],
+        across: Sequence[int],
+        plain: bool = False,
+    ) -> None: ...
+    def max_pool(
+        self, out: Any, x: Any, planes: int, down: Sequence[int], across: Sequence[int]
+    ) -> None: ...
+    def max_pool_indices(
+        self,
+        out: Any,
+        x: Any,
+        planes: int,
+        down: Sequence[int],
+        across: Sequence[int],
+        far: bool = False,
+    ) -> None: ...
+    def max_pool_dx(
+        self,
+        out: Any,
+        grad: Any,
+        indices: Any,
+        planes: int,
+        down: Sequence[int],
+        across: Sequence[int],
+    ) -> None: ...
+    def sum_pool(
+        self, out: Any, x: Any, planes: int, down: Sequence[int], across: Sequence[int]
+    ) -> None: ...
+    def sum_pool_dx(
+        self, out: Any, grad: Any, planes: int, down: Sequence[int], across: Sequence[int]
+    ) -> None: ...
+    def copy_strided(
+        self,
+        out: Any,
+        out_offset: int,
+        out_strides: Sequence[int],
+        x: Any,
+        x_offset: int,
+        x_strides: Sequence[int],
+        shape: Sequence[int],
+    ) -> None: ...
+    def full(self, out: Any, pattern: int) -> None: ...
+    def iota(self, out: Any, start: int, step: int) -> None: ...
+    def take_rows(self, out: Any, table: Any, index: Any, rows: int, row_bytes: int) -> None: ...
+    def take_windows(self, out: Any, tokens: Any, starts: Any, length: int) -> None: ...
+    def gather(self, out: Any, x: Any, index: Any, axis: int) -> None: ...
+    def add_rows(
+        self, out: Any, init: Any, index: Any, src: Any, rows: int, inner: int
+    ) -> None: ...
+    def philox_uniform(self, out: Any, key0: int, key1: int, stream: int, shard: int) -> None: ...
+    def philox_index(
+        self, out: Any, key0: int, key1: int, bound: int, stream: int, shard: int
+    ) -> None: ...
+    def shuffled_index(
+        self, out: Any, key0: int, key1: int, bound: int, step: int, shards: int, shard: int
+    ) -> None: ...
+
+
+class Engine(Protocol):
+    """Functions, and the memory that they work on."""
+
+    @property
+    def calls(self) -> Calls:
+        """The functions."""
+        ...
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """A new row-major array whose elements are not set yet."""
+        ...
+
+    def flat(self, array: Any) -> Any:
+        """The elements in row-major order along one axis; without a copy where that is possible."""
+        ...
+
+    def arena(self, size: int) -> Any:
+        """``size`` bytes (uint8), the first at a multiple of ``draft.ALIGNMENT``."""
+        ...
+
+    def words(self, array: Any) -> list[int]:
+        """Bit patterns of the elements, in row-major order."""
+        ...
