@@ -100,6 +100,14 @@ class Device(Protocol):
         """A new row-major array whose elements are not set yet."""
         ...
 
+    def holds(self, array: Any) -> bool:
+        """Whether an array lies on this device."""
+        ...
+
+    def address(self, array: Any) -> int:
+        """Where the first element of a device's array lies, for tables of arrays."""
+        ...
+
     def upload(self, array: Array) -> Any:
         """A copy of a numpy array on the device."""
         ...

@@ -60,6 +60,10 @@ class _Launch(ctypes.Structure):
     )
 
 
+class OnDevice(np.ndarray[Any, Any]):
+    """An array that a device made; where tests tell those from numpy's own."""
+
+
 class ShimError(AssertionError):
     """A kernel did what no kernel may do."""
 
@@ -133,7 +137,15 @@ class ShimDevice:
         room = np.full(size + 3 * GUARD, 0xA5, np.uint8)
         first = GUARD + -(room.ctypes.data + GUARD) % GUARD
         self._rooms[id(room)] = weakref.ref(room), first, first + size
-        return room[first : first + size].view(dtype).reshape(shape)
+        return room[first : first + size].view(dtype).reshape(shape).view(OnDevice)
+
+    def holds(self, array: Any) -> bool:
+        """Whether this kind of device made the array, or what it is a view of."""
+        return isinstance(array, OnDevice)
+
+    def address(self, array: Array) -> int:
+        """Where an array begins."""
+        return array.ctypes.data
 
     def upload(self, array: Array) -> Array:
         """A copy of an array."""
@@ -143,7 +155,7 @@ class ShimDevice:
 
     def download(self, array: Array) -> Array:
         """A copy of an array."""
-        return array.copy(order="C")
+        return np.array(array, order="C", copy=True, subok=False)
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""
