@@ -117,17 +117,20 @@ struct Stored {
   int rows, columns; /* that exist */
   bool wide;         /* four columns are one aligned piece, or beyond the edge */
 
+  using Quad = int; /* the first column */
+
+  IDN_MEMBER int quad(int n) const { return n; }
+
   IDN_MEMBER void store(int number, int m, int n, const Four& four) const {
     if (m >= rows || n >= columns) return;
     float* const to = out + number * plane + m * row + n * column;
-    const Four kept{{idn_canon(four.x[0]), idn_canon(four.x[1]), idn_canon(four.x[2]), idn_canon(four.x[3])}};
     if (wide) {
-      *(Four*)to = kept;
+      *(Four*)to = four;
       return;
     }
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
-      if (n + c < columns) to[c * column] = kept.x[c];
+      if (n + c < columns) to[c * column] = four.x[c];
     }
   }
 };
@@ -138,8 +141,9 @@ struct Stored {
  * sizes: m, n, k; strides of left: batch, line, step; of right: batch, step, line; of out: batch, row, column,
  * plane; chunks of a range of k, ranges, chunks of a plane (`span`), whether out is written in fours.
  */
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul(float* __restrict__ out, const float* __restrict__ left,
-                                            const float* __restrict__ right, const Words<17> sizes) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+matmul(float* __restrict__ out, const float* __restrict__ left, const float* __restrict__ right,
+       const Words<17> sizes) {
   const long long m = sizes.v[0], n = sizes.v[1], k = sizes.v[2];
   const long long down = (m + TILE_M - 1) / TILE_M, across = (n + TILE_N - 1) / TILE_N;
   const long long number = blockIdx.x % (down * across), slice = blockIdx.x / (down * across);

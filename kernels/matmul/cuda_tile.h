@@ -59,7 +59,13 @@ static_assert(CHUNK % TILE_K == 0 && TILE_K % 8 == 0, "chunks end with tiles");
 #define IDN_MEMBER __device__ __forceinline__
 
 /* Four floats in a row, read and written at once. */
-struct alignas(16) Four { float x[4]; };
+struct alignas(16) Four {
+  float x[4];
+
+  IDN_MEMBER Four canonical() const {
+    return Four{{idn_canon(x[0]), idn_canon(x[1]), idn_canon(x[2]), idn_canon(x[3])}};
+  }
+};
 
 template <int WIDTH> struct PieceOf;
 template <> struct PieceOf<1> { using Type = float; };
@@ -134,7 +140,7 @@ struct Operand {
 
 /* ---- a thread's results ------------------------------------------------------------------------ */
 
-/* The first row and column of this thread's 4 x 4 results; further ones lie 4 * LANES_M rows, 4 * LANES_N columns on. */
+/* The first row and column of this thread's 4 x 4 results; others lie 4 LANES_M rows, 4 LANES_N columns on. */
 struct Owned {
   int m, n;
 
@@ -232,7 +238,8 @@ struct NoTable {
  * span     chunks of one plane of the result: 1 stores each chunk, GROUP each group, more the whole sum
  * table    make(k) is called by all threads before the steps of the chunk at k are fetched, when none reads those of
  *          the chunk before; it ends with a barrier where it writes what others read
- * result   store(plane, row, column, four): four results of the tile, which may lie beyond the edge
+ * result   quad(column): where four columns of the tile lie; store(plane, row, quad, four): four results of a row.
+ *          Rows and columns may lie beyond the edge.
  */
 template <class Left, class Right, class Table, class Result>
 IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<Right>& right, const Table& table,
@@ -310,9 +317,10 @@ IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<
     if (plane_ends) {
       const int plane = span == 1 ? chunk : span == GROUP ? chunk / GROUP : 0;
 #pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) {
+      for (int j = 0; j < QUADS_N; ++j) {
+        const typename Result::Quad quad = result.quad(owned.column(j));
 #pragma unroll
-        for (int j = 0; j < QUADS_N; ++j) result.store(plane, owned.row(i), owned.column(j), chains.sum[i][j]);
+        for (int i = 0; i < THREAD_M; ++i) result.store(plane, owned.row(i), quad, chains.sum[i][j].canonical());
       }
     } else {
       chains.keep(group_ends ? total : group);

@@ -1,0 +1,265 @@
+"""Launches convolutions and their gradients on a CUDA device. Rules: NUM-10, OP-40, OP-41.
+
+Each is a product of a matrix with columns gathered from planes (``cuda_shape.h``), cut into
+tiles as matrix products are. Which kernel computes it, and in how many parts, tunes speed only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
+from identic.kernels.matmul.cuda import (
+    CHUNK,
+    LARGE,
+    ROOM,
+    Cut,
+    Tile,
+    address,
+    choose,
+    cut,
+    fold,
+)
+
+FORWARD, DX, DW = range(3)
+"""The three products, as ``cuda_shape.h`` numbers them."""
+
+FLAT = Tile(64, 128, 4, 8, 4)
+THIN = Tile(16, 128, 4, 4, 4)
+"""For few rows: outputs of a group, for the gradient in x its channels."""
+
+_FAR = 1 << 30
+"""Places and lines from this number on need 64 bits."""
+_PLAIN_COST = 30
+"""Instructions of a product alone, in those of one in a tile."""
+_BLOCK = 256
+_FLOAT32 = np.dtype(np.float32)
+
+Axis = Sequence[int]
+"""Size, window, stride, dilation, before, count."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """A convolution as a product of each group.
+
+    Attributes:
+        direction: ``FORWARD``, ``DX`` or ``DW``.
+        sizes: batch, groups, channels and outputs of a group.
+        axes: the spatial ones.
+    """
+
+    direction: int
+    sizes: tuple[int, int, int, int]
+    axes: tuple[Axis, Axis]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sixteen numbers of ``cuda_shape.h``."""
+        return (*self.sizes, *self.axes[0], *self.axes[1])
+
+    def _over(self, number: int) -> int:
+        """A number of both axes multiplied."""
+        return self.axes[0][number] * self.axes[1][number]
+
+    @property
+    def plane(self) -> int:
+        """Places of a plane."""
+        return self._over(0)
+
+    @property
+    def taps(self) -> int:
+        """Taps of a window."""
+        return self._over(1)
+
+    @property
+    def windows(self) -> int:
+        """Windows of a plane."""
+        return self._over(5)
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        """Rows, columns and steps of a group's product."""
+        batch, _, channels, outputs = self.sizes
+        return {
+            FORWARD: (outputs, batch * self.windows, channels * self.taps),
+            DX: (channels, batch * self.plane, outputs * self.taps),
+            DW: (outputs, channels * self.taps, batch * self.windows),
+        }[self.direction]
+
+    @property
+    def elements(self) -> int:
+        """Elements of the result."""
+        rows, columns, _ = self.matrix
+        return self.sizes[1] * rows * columns
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Columns of an image of the result, and distances in elements.
+
+        In the result from a row and from an image to the next, and of a plane of sums; in the
+        left operand from a row to the next; from a group to the next in result, left and right.
+        """
+        _, groups, channels, outputs = self.sizes
+        rows, columns, steps = self.matrix
+        kernels = outputs * channels * self.taps
+        if self.direction == FORWARD:
+            row, left, groups_apart = self.windows, steps, (kernels, channels * self.plane)
+        elif self.direction == DX:
+            row, left, groups_apart = self.plane, self.taps, (kernels, outputs * self.windows)
+        else:
+            apart = (outputs * self.windows, channels * self.plane)
+            row, left, groups_apart = columns, self.windows, apart
+        image = groups * rows * row
+        return (row, row, image, self.elements, left, rows * row, *groups_apart)
+
+    @property
+    def near(self) -> bool:
+        """Whether all lines, steps and places have 31 bits."""
+        reach = max(
+            max(size, (count - 1) * stride) + before + dilation * window
+            for size, window, stride, dilation, before, count in self.axes
+        )
+        return max(reach, *self.shape, *self.matrix) < _FAR
+
+    @property
+    def strided(self) -> bool:
+        """Whether places may fall between windows."""
+        return self.direction == DX and self._over(2) > 1
+
+
+def kernel(tile: Tile, direction: int, *, strided: bool) -> Kernel:
+    """The kernel of a tile for a product."""
+    modes = {"IDN_DIRECTION": direction, "IDN_STRIDED": int(strided)}
+    macros = tuple((name, str(mode)) for name, mode in modes.items() if mode)
+    return Kernel("conv/cuda.cu", "convolve", (*tile.macros, *macros))
+
+
+EXAMPLES = (
+    kernel(LARGE, FORWARD, strided=False),
+    kernel(FLAT, DX, strided=False),
+    kernel(FLAT, DX, strided=True),
+    kernel(THIN, DW, strided=False),
+)
+"""Each tile and each product once."""
+
+PLAIN = tuple(
+    Kernel("conv/cuda_plain.cu", "convolve_plainly", (("IDN_DIRECTION", str(d)),) if d else ())
+    for d in (FORWARD, DX, DW)
+)
+
+
+def tiled(product: Product) -> Tile | None:
+    """The tile for a product, or ``None`` where its elements are better computed alone."""
+    rows, columns, _ = product.matrix
+    tile = LARGE if rows > FLAT.m else FLAT if rows > THIN.m else THIN
+    filled = -(-rows // tile.m) * tile.m * -(-columns // tile.n) * tile.n
+    return tile if product.near and filled < _PLAIN_COST * rows * columns else None
+
+
+def choose_cut(device: Device, product: Product, tile: Tile) -> Cut:
+    """How to cut a product for a device."""
+    rows, columns, steps = product.matrix
+    tiles = product.sizes[1] * -(-rows // tile.m) * -(-columns // tile.n)
+    return choose(device, tile, tiles, product.elements, steps)
+
+
+def convolve(
+    device: Device, how: Cut | None, product: Product, out: Any, left: Any, right: Any
+) -> None:
+    """A product cut as it is told, or chosen for the device."""
+    steps, elements = product.matrix[2], product.elements
+    if not elements:
+        return
+    if not steps:
+        # NUM-10: an empty contraction is +0.
+        fold(device, out, out, elements, 0, 1)
+        return
+    tile = how.tile if how else tiled(product)
+    if tile is None:
+        _convolve_plainly(device, product, out, left, right)
+        return
+    how = how or choose_cut(device, product, tile)
+    planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
+    rows, columns, _ = product.matrix
+    strides = product.strides
+    wide = strides[0] % 4 == 0 and address(planes) % 16 == 0
+    words = (
+        *(*product.shape, *product.matrix, *strides),
+        *(how.chunks, how.ranges, how.span, int(wide)),
+        *(multiplier(axis[2]) for axis in product.axes),
+    )
+    blocks = product.sizes[1] * how.ranges * -(-rows // tile.m) * -(-columns // tile.n)
+    made = kernel(tile, product.direction, strided=product.strided)
+    arguments = (planes, left, right, Words(words, len(words)))
+    device.launch(made, (blocks,), (tile.threads,), *arguments)
+    if how.planes > 1:
+        fold(device, out, planes, elements, how.planes, how.span)
+
+
+def _convolve_plainly(device: Device, product: Product, out: Any, left: Any, right: Any) -> None:
+    """Element by element, chunks apart where there are few elements."""
+    elements, chunks = product.elements, -(-product.matrix[2] // CHUNK)
+    few = elements < device.multiprocessors * _BLOCK and elements * chunks <= ROOM
+    how = cut(THIN, chunks, chunks if few else 1)
+    plain_convolution(device, how, product, out, left, right)
+
+
+def plain_convolution(
+    device: Device, how: Cut, product: Product, out: Any, left: Any, right: Any
+) -> None:
+    """Element by element, in chunks that are stored apart (a span of 1) or not."""
+    steps, elements = product.matrix[2], product.elements
+    planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
+    words = (*product.shape, elements, steps, how.chunks, how.ranges, how.span)
+    grid = (blocks_over(device, elements * how.ranges, _BLOCK),)
+    arguments = (planes, left, right, Words(words, len(words)))
+    device.launch(PLAIN[product.direction], grid, (_BLOCK,), *arguments)
+    if how.planes > 1:
+        fold(device, out, planes, elements, how.planes, how.span)
+
+
+def multiplier(length: int) -> int:
+    """By what a number below 2^31 is multiplied to be divided by a length below 2^30."""
+    power = 1 << (length - 1).bit_length()
+    return ((power - length << 32) // length + 1) & 0xFFFFFFFF
+
+
+def _sizes(sizes: Sequence[int]) -> tuple[int, int, int, int]:
+    batch, groups, channels, outputs = sizes
+    return batch, groups, channels, outputs
+
+
+def conv(
+    device: Device, out: Any, x: Any, w: Any, sizes: Sequence[int], down: Axis, across: Axis
+) -> None:
+    """Windows of ``x`` times kernels ``w``.
+
+    Args:
+        device: where the arrays lie.
+        out: float32 (N, G O, OH, OW), row-major, as are the others.
+        x: float32 (N, G C, H, W).
+        w: float32 (G O, C, KH, KW).
+        sizes: N, G, C, O.
+        down: size, window, stride, dilation, before and count of the first spatial axis.
+        across: the same of the second.
+    """
+    convolve(device, None, Product(FORWARD, _sizes(sizes), (down, across)), out, w, x)
+
+
+def conv_dx(
+    device: Device, out: Any, grad: Any, w: Any, sizes: Sequence[int], down: Axis, across: Axis
+) -> None:
+    """The gradient of ``conv`` in x: ``out`` as x, ``grad`` as its result, the rest as there."""
+    convolve(device, None, Product(DX, _sizes(sizes), (down, across)), out, w, grad)
+
+
+def conv_dw(
+    device: Device, out: Any, grad: Any, x: Any, sizes: Sequence[int], down: Axis, across: Axis
+) -> None:
+    """The gradient of ``conv`` in w: ``out`` as w, ``grad`` as its result, the rest as there."""
+    convolve(device, None, Product(DW, _sizes(sizes), (down, across)), out, grad, x)

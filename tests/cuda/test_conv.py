@@ -1,0 +1,184 @@
+"""Convolutions on a device have the bits of the CPU twin, however they are cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from identic.kernels import _native
+from identic.kernels.arrays import Array
+from identic.kernels.conv import cuda
+from identic.kernels.conv.cuda import DW, DX, FORWARD, Product
+from identic.kernels.cuda.device import Kernel
+from identic.kernels.matmul.cuda import LARGE, Cut, Tile, cut
+from tests.cuda.operands import floats, same_bits
+from tests.cuda.shim.device import ORDERS, ShimDevice
+
+TILES: dict[str, Tile | None] = {
+    "large": LARGE,
+    "flat": cuda.FLAT,
+    "thin": cuda.THIN,
+    "alone": None,
+}
+
+Six = tuple[int, int, int, int, int, int]
+
+
+def axis(size: int, window: int, stride: int = 1, dilation: int = 1, pad: int = 0) -> Six:
+    """An axis with as many windows as fit between equal borders of ``pad`` places."""
+    count = (size + 2 * pad - dilation * (window - 1) - 1) // stride + 1
+    return size, window, stride, dilation, pad, count
+
+
+@st.composite
+def axes(draw: st.DrawFn) -> Six:
+    window, dilation = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    pad, stride = draw(st.integers(0, 3)), draw(st.integers(1, 3))
+    least = max(1, dilation * (window - 1) + 1 - 2 * pad)
+    return axis(draw(st.integers(least, least + 8)), window, stride, dilation, pad)
+
+
+def operands(product: Product, seed: int) -> tuple[tuple[int, ...], list[Array]]:
+    """The result's shape, and both operands in the order of the launchers."""
+    rng = np.random.default_rng(seed)
+    batch, groups, channels, outputs = product.sizes
+    down, across = product.axes
+    x = (batch, groups * channels, down[0], across[0])
+    y = (batch, groups * outputs, down[5], across[5])
+    w = (groups * outputs, channels, down[1], across[1])
+    shapes = {FORWARD: (y, x, w), DX: (x, y, w), DW: (w, y, x)}[product.direction]
+    return shapes[0], [floats(rng, s, endless=seed % 2) for s in shapes[1:]]
+
+
+def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, seed: int) -> None:
+    """One convolution, cut as told, against the CPU twin's element by element."""
+    shape, (a, b) = operands(product, seed)
+    want = np.empty(shape, np.float32)
+    name = ("conv", "conv_dx", "conv_dw")[product.direction]
+    getattr(_native, name)(want, a, b, product.sizes, *product.axes, plain=True)
+    out = device.empty(shape, want.dtype)
+    first, second = device.upload(a), device.upload(b)
+    left, right = (first, second) if product.direction == DW else (second, first)
+    how = cut(tile or LARGE, -(-product.matrix[2] // 256), ranges)
+    if tile:
+        cuda.convolve(device, how, product, out, left, right)
+    else:
+        cuda.plain_convolution(device, how, product, out, left, right)
+    assert same_bits(device.download(out), want)
+
+
+@pytest.mark.parametrize("tile", ["flat", "thin", "alone"])
+@pytest.mark.parametrize("direction", [FORWARD, DX, DW])
+def test_op_41__convolutions_of_any_shape(direction: int, tile: str) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(
+        sizes=st.tuples(*[st.integers(1, 3)] * 4),
+        down=axes(),
+        across=axes(),
+        order=st.sampled_from(ORDERS),
+        seed=st.integers(0, 1000),
+    )
+    def run(
+        sizes: tuple[int, int, int, int], down: Six, across: Six, order: int, seed: int
+    ) -> None:
+        check(ShimDevice(order), Product(direction, sizes, (down, across)), TILES[tile], 1, seed)
+
+    run()
+
+
+@pytest.mark.parametrize("direction", [FORWARD, DX, DW])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_num_10__chunks_apart_are_added_in_their_order(direction: int, stride: int) -> None:
+    down, across = axis(12, 3, stride, pad=1), axis(13, 3, stride, pad=2)
+    product = Product(direction, (6, 2, 18, 20), (down, across))
+    for tile in (cuda.FLAT, cuda.THIN):
+        for ranges in (1, 2, 9):
+            check(ShimDevice(ranges % 3), product, tile, ranges, seed=ranges)
+    short = Product(direction, (6, 2, 3, 2), (down, across))
+    for ranges in (1, 9):
+        check(ShimDevice(ranges % 3), short, None, ranges, seed=ranges)
+
+
+def test_num_10__large_tiles_and_their_edges() -> None:
+    product = Product(FORWARD, (2, 1, 5, 130), (axis(9, 3), axis(16, 3, pad=1)))
+    for order in ORDERS:
+        check(ShimDevice(order), product, LARGE, 1, seed=order)
+
+
+def test_num_10__groups_of_many_chunks_apart() -> None:
+    product = Product(DW, (6, 1, 2, 3), (axis(29, 2), axis(29, 1)))
+    assert cut(cuda.THIN, 20, 1).span > 16 > cut(cuda.THIN, 20, 20).span
+    for ranges in (1, 20):
+        check(ShimDevice(), product, cuda.THIN, ranges, seed=2)
+        check(ShimDevice(), product, None, ranges, seed=3)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 7, 8, 1000, (1 << 29) + 1, (1 << 30) - 1])
+def test_a_multiplier_divides(length: int) -> None:
+    by, shift = cuda.multiplier(length), (length - 1).bit_length()
+    for x in (
+        0,
+        1,
+        length - 1,
+        length,
+        2 * length - 1,
+        (1 << 31) - 1,
+        (1 << 31) // length * length - 1,
+    ):
+        if 0 <= x < 1 << 31 and length > 1:
+            assert ((x * by >> 32) + x) >> shift == x // length
+
+
+def test_which_kernel_computes_what() -> None:
+    common = Product(FORWARD, (8, 1, 64, 64), (axis(56, 3, pad=1), axis(56, 3, pad=1)))
+    assert cuda.tiled(common) is cuda.FLAT
+    assert cuda.tiled(replace(common, sizes=(8, 1, 64, 256))) is LARGE
+    depthwise = replace(common, sizes=(8, 64, 1, 1))
+    assert cuda.tiled(depthwise) is cuda.THIN
+    assert cuda.tiled(replace(depthwise, direction=DW)) is None
+    far = axis(5, 2, dilation=1 << 31, pad=1 << 31)
+    assert cuda.tiled(replace(common, axes=(far, far))) is None
+
+
+@pytest.mark.parametrize("direction", [FORWARD, DX, DW])
+def test_op_40__paddings_strides_and_dilations_beyond_32_bits(direction: int) -> None:
+    far = axis(3, 2, 1 << 33, 1 << 34, 1 << 34)
+    product = Product(direction, (2, 1, 2, 2), (far, axis(4, 2)))
+    check(ShimDevice(), product, None, 1, seed=1)
+    launched = launch_all(product)
+    assert [k.file for k in launched] == ["conv/cuda_plain.cu"]
+
+
+def launch_all(product: Product) -> list[Kernel]:
+    """What the launcher of a product runs on a small device."""
+    device = ShimDevice()
+    shape, (a, b) = operands(product, 0)
+    out = device.empty(shape, a.dtype)
+    function: Any = (cuda.conv, cuda.conv_dx, cuda.conv_dw)[product.direction]
+    function(device, out, device.upload(a), device.upload(b), product.sizes, *product.axes)
+    want = np.empty(shape, np.float32)
+    name = ("conv", "conv_dx", "conv_dw")[product.direction]
+    getattr(_native, name)(want, a, b, product.sizes, *product.axes)
+    assert same_bits(device.download(out), want)
+    return device.launches
+
+
+@pytest.mark.parametrize("direction", [FORWARD, DX, DW])
+def test_empty_results_and_empty_sums(direction: int) -> None:
+    plain = (axis(3, 2), axis(3, 2))
+    for sizes in [(0, 1, 2, 2), (2, 1, 0, 2), (2, 1, 2, 0), (2, 0, 2, 2)]:
+        product = Product(direction, sizes, plain)
+        made = [kernel.entry for kernel in launch_all(product)]
+        empty = product.elements and not product.matrix[2]
+        assert made == (["fold_planes"] if empty else [])
+
+
+def test_launchers_cut_for_the_device() -> None:
+    product = Product(DW, (4, 1, 8, 8), (axis(10, 3, pad=1), axis(10, 3, pad=1)))
+    assert [k.entry for k in launch_all(product)] == ["convolve", "fold_planes"]
+    assert isinstance(cuda.choose_cut(ShimDevice(), product, cuda.THIN), Cut)
