@@ -36,6 +36,14 @@ _WORD: dict[int, np.dtype[Any]] = {
 }
 
 
+def on_host(array: Any) -> Array:
+    """The array itself, or numpy's copy of one that lies on a device."""
+    if isinstance(array, np.ndarray):
+        return array
+    copy: Array = array.get()
+    return copy
+
+
 def row_major(array: Array) -> Array:
     """The array itself if it is row-major without gaps, else a copy that is."""
     return array if array.flags.c_contiguous else array.copy(order="C")
@@ -76,7 +84,7 @@ def from_bytes(kind: TensorType, data: bytes | memoryview) -> Array:
 
 def to_bytes(array: Array) -> bytes:
     """The elements' bytes, in row-major order."""
-    return row_major(array).tobytes()
+    return row_major(on_host(array)).tobytes()
 
 
 def empty(kind: TensorType) -> Array:

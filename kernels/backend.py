@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from identic.kernels.arrays import Array
+from identic.protocol.ids import Digest
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
@@ -33,4 +34,13 @@ class Compiles(Protocol):
 
     def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
         """A function from the arrays of the loads to those of the outputs, in plan order."""
+        ...
+
+
+@runtime_checkable
+class Hashes(Protocol):
+    """A backend whose prepared steps leave results on a device, and that hashes them there."""
+
+    def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
+        """Root over the chunks of each array, numpy's or the device's (COM-3)."""
         ...

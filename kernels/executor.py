@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from identic.kernels.arrays import NUMPY, Array, part, row_major
-from identic.kernels.backend import Backend, Compiles
+from identic.kernels.arrays import NUMPY, Array, on_host, part, row_major
+from identic.kernels.backend import Backend, Compiles, Hashes
+from identic.kernels.hashing import chunk_roots
+from identic.protocol.ids import Digest
 from identic.protocol.ops.base import Call
 from identic.protocol.program.context import context
 from identic.protocol.program.cost import last_uses
@@ -71,6 +73,12 @@ class Executor:
             self._compiled = compiled or self._plain
         return self._compiled(loads)
 
+    def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
+        """Root over the chunks of each array of a state, computed where it lies (COM-3)."""
+        if isinstance(self.backend, Hashes):
+            return self.backend.chunk_roots(arrays)
+        return chunk_roots(arrays)
+
     def _loads(
         self, state: Sequence[Array], data: Sequence[Array], seed: int, step: int
     ) -> list[Array]:
@@ -80,7 +88,7 @@ class Executor:
         return [_load(load, state, data, seed, step) for load in self.plan.loads]
 
     def _observed(self, loads: list[Array], observer: Observer) -> list[Array]:
-        values: list[Array | None] = [observer(i, a) for i, a in enumerate(loads)]
+        values: list[Array | None] = [observer(i, on_host(a)) for i, a in enumerate(loads)]
         for number, planned in enumerate(self.plan.calls, start=len(loads)):
             inputs = [_present(values[i]) for i in planned.inputs]
             values.append(observer(number, self.backend.run(planned.call, inputs)))

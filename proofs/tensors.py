@@ -38,9 +38,18 @@ def tensor_digest(
         ProtocolError: the bytes are not as many as the type says (COM-3).
     """
     view = memoryview(data).cast("B")
+    return root_digest(kind, len(view), (hasher or _plain)(view))
+
+
+def root_digest(kind: TensorType, nbytes: int, root: Digest) -> Digest:
+    """Digest of the tensor of type ``kind`` from the root over its chunks of ``nbytes`` in all.
+
+    Raises:
+        ProtocolError: the bytes are not as many as the type says (COM-3).
+    """
     # COM-3: a tensor has exactly the bytes of its type.
-    if len(view) != kind.nbytes:
+    if nbytes != kind.nbytes:
         raise ProtocolError(
-            "COM-3", Code.MISMATCH, got=f"{len(view)} bytes", want=f"{kind.nbytes} bytes"
+            "COM-3", Code.MISMATCH, got=f"{nbytes} bytes", want=f"{kind.nbytes} bytes"
         )
-    return digest_of(kind, (hasher or _plain)(view))
+    return digest_of(kind, root)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from identic.kernels import hashing
 from identic.kernels.cuda.device import Device, Kernel
 from identic.protocol.hashing import EMPTY_ROOT
 from identic.protocol.ids import Digest
@@ -39,17 +40,21 @@ def chunk_root(device: Device, array: Any) -> Digest:
 
 
 def chunk_roots(device: Device, arrays: Sequence[Any]) -> list[Digest]:
-    """The ``chunk_root`` of each array.
+    """The ``chunk_root`` of each array; of numpy's, too, which are hashed on the host.
 
     Raises:
-        ValueError: an array is not row-major without gaps.
+        ValueError: an array of the device is not row-major without gaps.
     """
-    filled = [a for a in arrays if a.size]
+    filled = [a for a in arrays if a.size and device.holds(a)]
     nodes, counts = _leaves(device, filled)
     while any(n > 1 for n in counts):
         nodes, counts = _subtrees(device, nodes, counts)
     roots = iter(_digests(device, nodes))
-    return [Digest(next(roots)) if a.size else EMPTY_ROOT for a in arrays]
+    return [Digest(next(roots)) if a.size and device.holds(a) else _host_root(a) for a in arrays]
+
+
+def _host_root(array: Any) -> Digest:
+    return hashing.chunk_root(hashing.raw_bytes(array)) if array.size else EMPTY_ROOT
 
 
 def _leaves(device: Device, arrays: Sequence[Any]) -> tuple[Any, list[int]]:

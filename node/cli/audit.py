@@ -14,6 +14,7 @@ from rich.text import Text
 from identic.kernels.arrays import Array
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
+from identic.kernels.hashing import raw_bytes
 from identic.node.blobs import Blobs
 from identic.node.cli import machine, words
 from identic.node.cli.faults import Usage
@@ -22,7 +23,7 @@ from identic.node.cli.output import Answer, Lines, current
 from identic.node.cli.receipt import ReceiptArgument
 from identic.node.cli.receipt import load as load_receipt
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
-from identic.node.execution.states import Arrays, raw_bytes
+from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer
 from identic.proofs.receipt import Receipt
 from identic.protocol.errors import LocalError, ProtocolError

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from identic.kernels.hashing import chunk_roots
 from identic.node.blobs import Blobs
 from identic.node.execution.states import (
     Arrays,
+    Roots,
     array_digest,
     commit_state,
     unpack_state,
@@ -38,9 +40,9 @@ class LoadedJob:
         """Header of the state after ``step`` steps."""
         return state_header(self.terms, self.program, step)
 
-    def commit(self, step: int, state: Arrays) -> StateCommitment:
-        """Commitment to the state after ``step`` steps."""
-        return commit_state(self.header(step), self.program.state, state)
+    def commit(self, step: int, state: Arrays, roots: Roots = chunk_roots) -> StateCommitment:
+        """Commitment to the state after ``step`` steps; ``roots`` hashes where its tensors lie."""
+        return commit_state(self.header(step), self.program.state, state, roots)
 
 
 def state_header(terms: JobTerms, program: Program, step: int) -> StateHeader:

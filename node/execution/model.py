@@ -13,7 +13,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from identic.node.execution.states import Arrays, raw_bytes
+from identic.kernels.hashing import raw_bytes
+from identic.node.execution.states import Arrays
 from identic.protocol.dtypes import DType
 from identic.protocol.program.types import Variable
 

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from identic.kernels.arrays import Array
-from identic.kernels.hashing import chunk_hashes, chunk_root
+from identic.kernels.arrays import Array, on_host
+from identic.kernels.hashing import chunk_hashes, chunk_root, raw_bytes
 from identic.node.blobs import Blobs
 from identic.node.execution.elements import word_at
 from identic.node.execution.forced import spoil, spoiled_entries
 from identic.node.execution.loaded import load_state
 from identic.node.execution.shelf import Shelf
-from identic.node.execution.states import Arrays, array_digest, raw_bytes
+from identic.node.execution.states import Arrays, array_digest
 from identic.node.execution.training import Trainer
 from identic.node.logging import get_logger
 from identic.proofs.openings import Openings
@@ -103,9 +103,9 @@ class Rerun(Openings):
         roots = []
         for step in range(first, last):
             state = self._trainer.step(state, step)
-            roots.append(self._job.commit(step + 1, state).root)
+            roots.append(self._trainer.commit(step + 1, state).root)
             if (last - step - 1) % stride == 0:
-                self._states.put(step + 1, state, self._state_bytes)
+                self._keep(step + 1, state)
         self._reproduced(last, roots[-1])
         return self._kept_digests(("interval", mark), roots)
 
@@ -114,13 +114,17 @@ class Rerun(Openings):
         known = self._digests.get(("state", state))
         if known is not None:
             return known
-        digests = self._job.commit(state, self.state_after(state)).digests
+        digests = self._trainer.commit(state, self.state_after(state)).digests
         return self._kept_digests(("state", state), digests)
 
     def state_after(self, step: int) -> Arrays:
         """The state after ``step`` steps, from the nearest one at hand."""
         at, state = self.nearest(step)
-        return self._states.put(step, self._trainer.advance(state, at, step), self._state_bytes)
+        return self._keep(step, self._trainer.advance(state, at, step))
+
+    def _keep(self, step: int, state: Arrays) -> Arrays:
+        """Put a state into memory; a device's is needed for the next steps."""
+        return self._states.put(step, [on_host(t) for t in state], self._state_bytes)
 
     def nearest(self, step: int) -> tuple[int, Arrays]:
         """Steps done at the last state at or before ``step`` that is at hand, and that state.

@@ -9,14 +9,12 @@ A stored state is never trusted: whoever loads one compares its root with a comm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
-from identic.kernels.arrays import Array, from_bytes, row_major, to_bytes
-from identic.kernels.hashing import chunk_root
+from identic.kernels.arrays import Array, from_bytes, to_bytes
+from identic.kernels.hashing import chunk_roots
 from identic.proofs.state import StateCommitment
-from identic.proofs.tensors import tensor_digest
+from identic.proofs.tensors import root_digest
 from identic.protocol.commitments import StateHeader
 from identic.protocol.encoding import decode, encode
 from identic.protocol.errors import Code, ProtocolError
@@ -24,12 +22,10 @@ from identic.protocol.ids import Digest
 from identic.protocol.program.types import Program, Variable
 
 Arrays = list[Array]
-"""Tensors in the order of their variables."""
+"""Tensors in the order of their variables; of a state, numpy's or those of a device."""
 
-
-def raw_bytes(array: Array) -> memoryview:
-    """The bytes of a tensor as they are hashed and stored."""
-    return memoryview(row_major(array).reshape(-1).view(np.uint8).data)
+Roots = Callable[[Sequence[Array]], Sequence[Digest]]
+"""Root over the chunks of each array."""
 
 
 def pack_state(header: StateHeader, tensors: Sequence[Array]) -> bytes:
@@ -83,13 +79,30 @@ def unpack_tensors(variables: Sequence[Variable], blob: bytes | memoryview) -> A
 
 
 def commit_state(
-    header: StateHeader, variables: Sequence[Variable], tensors: Sequence[Array]
+    header: StateHeader,
+    variables: Sequence[Variable],
+    tensors: Sequence[Array],
+    roots: Roots = chunk_roots,
 ) -> StateCommitment:
-    """Digest every tensor of a state, with the native hasher, and build its commitment."""
-    digests = tuple(array_digest(v, t) for v, t in zip(variables, tensors, strict=True))
-    return StateCommitment(header, digests)
+    """Digest every tensor of a state and build its commitment.
+
+    Args:
+        header: of the state.
+        variables: their types.
+        tensors: one for each.
+        roots: hashes the chunks of all of them, on the device that they lie on.
+    """
+    return StateCommitment(header, tuple(_digests(variables, tensors, roots)))
 
 
 def array_digest(variable: Variable, tensor: Array) -> Digest:
     """Digest of one tensor (COM-3)."""
-    return tensor_digest(variable.type, raw_bytes(tensor), hasher=chunk_root)
+    (digest,) = _digests([variable], [tensor], chunk_roots)
+    return digest
+
+
+def _digests(
+    variables: Sequence[Variable], tensors: Sequence[Array], roots: Roots
+) -> Iterator[Digest]:
+    found = zip(variables, tensors, roots(tensors), strict=True)
+    return (root_digest(v.type, t.nbytes, root) for v, t, root in found)

@@ -13,6 +13,7 @@ from identic.node.execution.forced import ForcedError, Spoiler
 from identic.node.execution.loaded import LoadedJob
 from identic.node.execution.model import model_file
 from identic.node.execution.states import Arrays, pack_state
+from identic.proofs.state import StateCommitment
 from identic.protocol.ids import Digest, StepIndex, Unsigned
 from identic.protocol.job.messages import Mark
 
@@ -72,10 +73,14 @@ class Trainer:
             state = self.step(state, step)
         return state
 
+    def commit(self, step: int, state: Arrays) -> StateCommitment:
+        """Commitment to the state after ``step`` steps, hashed where its tensors lie."""
+        return self.job.commit(step, state, self.executor.chunk_roots)
+
     def mark(self, state: Arrays, index: int) -> Mark:
         """What is committed to at mark ``index``."""
         step = self.job.terms.step_of(index)
-        commitment = self.job.commit(step, state)
+        commitment = self.commit(step, state)
         path = commitment.opening(len(commitment.digests) - 1)
         return Mark(StepIndex(step), commitment.root, Unsigned(word_at(state[-1], 0)), path)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from identic.kernels import hashing
 from identic.kernels.hashing import cuda
+from identic.node.execution.states import commit_state
+from identic.protocol.commitments import StateHeader
+from identic.protocol.dtypes import DType
 from identic.protocol.hashing import EMPTY_ROOT, fold
+from identic.protocol.ids import Count, Digest, StepIndex, Unsigned
+from identic.protocol.program.types import Variable
+from identic.protocol.tensors import TensorType
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
 LENGTHS = [1, 3, 4, 53, 54, 55, 56, 63, 64, 119, 4095, 4096, 4097, 8192, 3 * 4096 + 7]
@@ -52,6 +60,19 @@ def test_com_2__trees_of_several_blocks() -> None:
         assert root == fold(leaves[at : at + n])
         at += n
     assert counts == [1] * len(nodes)
+
+
+def test_com_4__a_state_on_a_device_and_on_the_host_has_one_root() -> None:
+    device = ShimDevice()
+    tensors = [data(24).view(np.float32), data(20000).view(np.int64), np.zeros((0, 0, 4), np.uint8)]
+    kinds = [(DType.FLOAT32, (6,)), (DType.INT64, (2500,)), (DType.UINT8, (0, 0, 4))]
+    variables = [Variable(f"v{i}", TensorType.of(*kind)) for i, kind in enumerate(kinds)]
+    header = StateHeader(Digest(bytes(32)), Unsigned(1), StepIndex(2), Count(3))
+    want = commit_state(header, variables, tensors)
+    roots = partial(cuda.chunk_roots, device)
+    held = [device.upload(t) for t in tensors]
+    for mixed in (held, [tensors[0], *held[1:]]):
+        assert commit_state(header, variables, mixed, roots) == want
 
 
 def test_an_array_that_begins_anywhere_is_hashed() -> None:

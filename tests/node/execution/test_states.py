@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from identic.kernels.arrays import Array
+from identic.node.execution.elements import word_at
 from identic.node.execution.loaded import load_state
-from identic.node.execution.states import pack_state, unpack_state, unpack_tensors
+from identic.node.execution.states import (
+    commit_state,
+    pack_state,
+    unpack_state,
+    unpack_tensors,
+)
 from identic.protocol.commitments import StateHeader
 from identic.protocol.encoding import encode
 from identic.protocol.errors import Code, IdenticError, ProtocolError
@@ -38,6 +46,28 @@ def test_exe_1__a_stored_state_is_read_as_it_was_written() -> None:
     header, tensors = unpack_state(PROGRAM, BLOB)
     assert header == HEADER
     assert pack_state(header, tensors) == BLOB
+
+
+class Elsewhere:
+    """An array that lies on a device, as far as states read it; numpy cannot."""
+
+    def __init__(self, array: Array) -> None:
+        self.get = array.copy
+        self.flags, self.dtype, self.nbytes = array.flags, array.dtype, array.nbytes
+
+    def reshape(self, *shape: int) -> Elsewhere:
+        return Elsewhere(self.get().reshape(*shape))
+
+    def __getitem__(self, part: slice) -> Elsewhere:
+        return Elsewhere(self.get()[part])
+
+
+def test_com_4__a_state_on_a_device_is_stored_and_hashed_as_on_the_host() -> None:
+    elsewhere: list[Any] = [Elsewhere(t) for t in TENSORS]
+    assert pack_state(HEADER, elsewhere) == BLOB
+    want = commit_state(HEADER, PROGRAM.state, TENSORS)
+    assert commit_state(HEADER, PROGRAM.state, elsewhere) == want
+    assert word_at(elsewhere[-1], 0) == word_at(TENSORS[-1], 0)
 
 
 @given(cut=st.integers(0, len(BLOB) - 1))

@@ -17,7 +17,7 @@ from identic.node.execution.rerun import Rerun
 from identic.node.execution.shelf import Shelf
 from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer
-from identic.proofs.tensors import tensor_digest
+from identic.proofs.tensors import root_digest, tensor_digest
 from tests.helpers.small_run import small_run
 from tests.node.execution.parts import Kept, keep
 
@@ -139,10 +139,10 @@ def test_exe_11__only_what_is_asked_for_is_hashed(
 
     def variable(*tensor: object, **more: object) -> object:
         hashed["variable"] += 1
-        return tensor_digest(*tensor, **more)  # type: ignore[arg-type]
+        return root_digest(*tensor, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(reruns, "tensor_digest", value)
-    monkeypatch.setattr(states, "tensor_digest", variable)
+    monkeypatch.setattr(states, "root_digest", variable)
     variables = len(RUN.program.state)
     watched.rerun.interval_roots(2)
     # The stored state that it starts from, and the four of the interval.
