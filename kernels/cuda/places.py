@@ -52,7 +52,7 @@ class Places:
     @property
     def arguments(self) -> tuple[int, Words, Words, Words]:
         """Rank, lengths, multipliers and strides, as kernels take them."""
-        multipliers = tuple(_multiplier(n) for n in self.lengths)
+        multipliers = tuple(multiplier(n) for n in self.lengths)
         flat = [step for steps in self.steps for step in (*steps, *(0,) * (AXES - len(steps)))]
         return (
             len(self.lengths),
@@ -62,7 +62,7 @@ class Places:
         )
 
 
-def _multiplier(length: int) -> int:
+def multiplier(length: int) -> int:
     """For ``idn_quotient``: by what a number below 2^31 is multiplied to be divided by a length."""
     if not 2 <= length < _SHORT:
         return -1

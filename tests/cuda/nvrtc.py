@@ -39,7 +39,9 @@ def _compile(text: str, target: str, options: Sequence[str], kind: str) -> bytes
     source = ctypes.c_char_p(text.encode())
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernel.cu", 0, None, None))
     try:
-        words = [o.encode() for o in (*options, f"--gpu-architecture={target}")]
+        words = [
+            o.encode() for o in (*options, "--disable-warnings", f"--gpu-architecture={target}")
+        ]
         array = (ctypes.c_char_p * len(words))(*words)
         if nvrtc.nvrtcCompileProgram(program, len(words), array):
             raise CompileError(_text(nvrtc, "ProgramLog", program).decode(errors="replace"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from identic.kernels.cuda import source
@@ -9,36 +11,48 @@ from identic.kernels.cuda.device import Kernel
 from tests.cuda import nvrtc, ptx, sources
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+USUAL = (75, 90, 120)
+"""Of them, those that every test run compiles for: the oldest, and a change of the compiler's each."""
 
-NAMES = sorted(sources.texts())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_num_1__floats_are_made_by_operations_rounded_to_nearest(name: str) -> None:
-    seen: set[str] = set()
-    for architecture in ARCHITECTURES:
-        made = nvrtc.to_ptx(sources.texts()[name], architecture, source.OPTIONS)
-        assert ptx.forbidden(made) == {}, f"sm_{architecture}"
-        seen.add(ptx.without_comments(made))
-    assert seen
+FILES = sources.files()
+VARIANTS = sorted(set(sources.texts()) - set(FILES))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_num_1__no_option_of_the_compiler_changes_an_instruction(name: str) -> None:
+def without_contraction_forbidden() -> list[str]:
+    return ["--fmad=true" if o == "--fmad=false" else o for o in source.OPTIONS]
+
+
+def check(name: str, architectures: Sequence[int]) -> None:
+    """Compile a text for each architecture; the last one shows that options change nothing."""
     text = sources.texts()[name]
-    loose = ["--fmad=true" if o == "--fmad=false" else o for o in source.OPTIONS]
-    strict, other = (nvrtc.to_ptx(text, 80, options) for options in (source.OPTIONS, loose))
-    assert ptx.without_comments(strict) == ptx.without_comments(other)
+    made = ""
+    for architecture in architectures:
+        made = nvrtc.to_ptx(text, architecture, source.OPTIONS)
+        assert ptx.forbidden(made) == {}, f"sm_{architecture}"
+    loose = nvrtc.to_ptx(text, architectures[-1], without_contraction_forbidden())
+    assert ptx.without_comments(made) == ptx.without_comments(loose)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_kernels_become_machine_code(name: str) -> None:
-    assert nvrtc.to_machine_code(sources.texts()[name], 90, source.OPTIONS)
+@pytest.mark.parametrize("name", FILES)
+def test_num_1__floats_are_made_by_operations_rounded_to_nearest(name: str) -> None:
+    check(name, USUAL)
+    assert nvrtc.to_machine_code(sources.texts()[name], 75, source.OPTIONS)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_num_1__so_are_those_of_kernels_with_other_macros(name: str) -> None:
+    check(name, (80,))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*FILES, *VARIANTS])
+def test_num_1__on_every_architecture(name: str) -> None:
+    check(name, ARCHITECTURES)
+    for architecture in ARCHITECTURES:
+        assert nvrtc.to_machine_code(sources.texts()[name], architecture, source.OPTIONS)
 
 
 PLANTED = {
-    "a sum that may be contracted": "y[0] = x[0] * x[1] + x[2];",
-    "an operator in place of an intrinsic": "y[0] = x[0] + x[1];",
     "a float atomic": "atomicAdd(y, x[0]);",
     "a double atomic": "atomicAdd((double*)y, (double)x[0]);",
     "a fast exponential": "y[0] = __expf(x[0]);",
@@ -46,7 +60,7 @@ PLANTED = {
     "a fast quotient": "y[0] = __fdividef(x[0], x[1]);",
     "an approximate root": "y[0] = rsqrtf(x[0]);",
     "another direction": "y[0] = __fadd_rz(x[0], x[1]);",
-    "the machine's minimum": "y[0] = fminf(x[0], x[1]);",
+    "a minimum that passes NaNs on otherwise": 'asm("min.NaN.f32 %0, %1, %1;" : "=f"(y[0]) : "f"(x[0]));',
     "half precision": 'asm("cvt.rn.f16.f32 %0, %1;" : "=h"(*(short*)y) : "f"(x[0]));',
     "a flush to zero": 'asm("add.rn.ftz.f32 %0, %1, %2;" : "=f"(y[0]) : "f"(x[0]), "f"(x[1]));',
     "a saturation": "y[0] = __saturatef(x[0]);",
@@ -64,10 +78,12 @@ def test_num_1__a_planted_violation_is_found(what: str) -> None:
     assert ptx.forbidden(nvrtc.to_ptx(planted(PLANTED[what]), 80, source.OPTIONS))
 
 
-def test_num_1__a_contraction_shows_in_the_comparison_of_options() -> None:
-    text = planted(PLANTED["a sum that may be contracted"])
-    strict, loose = (nvrtc.to_ptx(text, 80, [f"--fmad={word}"]) for word in ("false", "true"))
-    assert ptx.without_comments(strict) != ptx.without_comments(loose)
+@pytest.mark.parametrize("statement", ["y[0] = x[0] * x[1] + x[2];", "y[0] = x[0] + x[1];"])
+def test_num_1__an_operator_in_place_of_an_intrinsic_shows_in_the_options(statement: str) -> None:
+    text = planted(statement)
+    options = (source.OPTIONS, without_contraction_forbidden())
+    strict, loose = (ptx.without_comments(nvrtc.to_ptx(text, 80, o)) for o in options)
+    assert strict != loose
 
 
 def test_num_1__what_kernels_use_is_allowed() -> None:
@@ -75,7 +91,7 @@ def test_num_1__what_kernels_use_is_allowed() -> None:
         "y[0] = idn_fma(x[0], x[1], idn_add(x[2], idn_sub(x[3], idn_mul(x[4], x[5]))));"
         "y[1] = idn_canon(idn_div(x[0], idn_sqrt(x[1])));"
         "y[2] = idn_max(x[0], idn_min(x[1], -x[2]));"
-        "y[3] = idn_narrow(idn_fma64(x[0], idn_div64(x[1], x[2]), idn_add64(x[3], x[4])));"
+        "y[3] = idn_nearest(idn_fma64(x[0], idn_div64(x[1], x[2]), idn_add64(x[3], x[4])));"
         "y[4] = (float)(long long)x[5];"
     )
     assert ptx.forbidden(nvrtc.to_ptx(text, 80, source.OPTIONS)) == {}

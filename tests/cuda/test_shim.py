@@ -89,10 +89,19 @@ def test_arguments_must_be_of_the_kernels_types(arguments: tuple[Any, ...]) -> N
     ShimDevice().launch(kernel(body, "three"), (1,), (1,), 1, np.float32(0.5), Words((3,), 2))
 
 
-def test_a_float_has_no_atomics() -> None:
-    body = 'extern "C" __global__ void sum(float* x) { atomicAdd(x, 1.0f); }'
-    with pytest.raises(ShimError, match="no atomics"):
-        ShimDevice().launch(kernel(body, "sum"), (1,), (1,), np.zeros(1, np.float32))
+@pytest.mark.parametrize(
+    ("statement", "word"),
+    [
+        ("atomicAdd(x, 1.0f);", "no atomics"),
+        ("x[0] = fminf(x[0], x[1]);", "fminf"),
+        ("x[0] = expf(x[0]);", "expf"),
+        ("x[0] = min(x[0], x[1]);", "min"),
+    ],
+)
+def test_a_float_has_no_atomics_and_no_library(statement: str, word: str) -> None:
+    body = f'extern "C" __global__ void k(float* x) {{ {statement} }}'
+    with pytest.raises(ShimError, match=word):
+        ShimDevice().launch(kernel(body, "k"), (1,), (1,), np.zeros(2, np.float32))
 
 
 def test_a_text_names_its_entries_and_takes_each_include_once() -> None:

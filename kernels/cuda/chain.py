@@ -1,0 +1,152 @@
+"""Chains on a CUDA device: one generated kernel each (``chain_text.py``), found by its text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from identic.kernels.cuda import chain_text
+from identic.kernels.cuda.chain_text import Code, Reading
+from identic.kernels.cuda.device import Device, Kernel, blocks_over
+from identic.kernels.cuda.places import Places, multiplier
+from identic.protocol.tensors import strides as row_major
+
+BLOCK = 256
+"""Threads of a block; tunes speed only."""
+
+WARP = 32
+
+SHARED = 48 << 10
+"""Bytes of shared memory that a block may have on every device."""
+
+MOST_ROW = 4096
+"""NUM-12: the longest row that is one block of the order of sums."""
+
+_FILE = "elementwise/cuda_chain.h"
+
+Steps = tuple[int, ...]
+Launch = Callable[[list[Any], list[Any]], None]
+
+
+class Chain:
+    """Elementwise operators, and sums and maxima of rows, as one kernel.
+
+    Args:
+        device: where it runs.
+        inputs: kind of each input, and whether it has one element a row.
+        code: operators and the numbers of their operands; results follow the inputs.
+        outputs: numbers of the values to store.
+
+    Raises:
+        ValueError: an operator is unknown.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        inputs: Sequence[tuple[str, bool]],
+        code: Sequence[tuple[str, Sequence[int]]],
+        outputs: Sequence[int],
+    ) -> None:
+        self._device = device
+        self._code = Code(inputs, code, outputs)
+        self._launches: dict[tuple[Steps, tuple[Steps, ...]], Launch] = {}
+
+    def run(
+        self,
+        outputs: list[Any],
+        inputs: list[Any],
+        shape: Sequence[int],
+        strides: Sequence[Sequence[int]],
+    ) -> None:
+        """Fill ``outputs``, dense over ``shape`` or over all its axes but the last.
+
+        Raises:
+            ValueError: a row is too long to be summed here.
+        """
+        whole = tuple(shape)
+        key = (whole, tuple(_normal(whole, tuple(s)) for s in strides))
+        if key not in self._launches:
+            make = _over_rows if self._code.reduces else _over_elements
+            self._launches[key] = make(self._device, self._code, *key)
+        self._launches[key](outputs, inputs)
+
+
+def _nothing(outputs: list[Any], inputs: list[Any]) -> None:
+    del outputs, inputs
+
+
+def _over_elements(device: Device, code: Code, shape: Steps, strides: tuple[Steps, ...]) -> Launch:
+    """A thread for each element."""
+    n = math.prod(shape)
+    if not n:
+        return _nothing
+    dense = _normal(shape, row_major(shape))
+    patterns = _patterns(strides, (dense, (0,) * len(shape)))
+    places = Places.of(shape, *patterns)
+    readings = [_reading(s, patterns) for s in strides]
+    kernel = Kernel(_FILE, "chain", body=chain_text.flat(code, readings, len(patterns)))
+    sizes: tuple[Any, ...] = (n, *(places.arguments if patterns else ()))
+    if code.row_outputs:
+        sizes += (shape[-1], multiplier(shape[-1]))
+    grid = blocks_over(device, n, BLOCK)
+
+    def launch(outputs: list[Any], inputs: list[Any]) -> None:
+        device.launch(kernel, (grid,), (BLOCK,), *outputs, *inputs, *sizes)
+
+    return launch
+
+
+def _over_rows(device: Device, code: Code, shape: Steps, strides: tuple[Steps, ...]) -> Launch:
+    """A warp for each row."""
+    rows, width = math.prod(shape[:-1]), shape[-1]
+    if width > MOST_ROW:
+        raise ValueError(f"a row of {width} elements in a chain")
+    if not rows * width:
+        return _nothing
+    outer = tuple(s[:-1] for s in strides)
+    of_rows = _normal(shape[:-1], row_major(shape[:-1]))
+    dense = tuple(s * width for s in of_rows)
+    patterns = _patterns(outer, (dense, of_rows, (0,) * len(outer[0])))
+    places = Places.of(shape[:-1], *patterns)
+    readings = [_row_reading(s, patterns, shape) for s in strides]
+    body, kept = chain_text.rows(code, readings, len(patterns))
+    kernel = Kernel(_FILE, "chain", body=body)
+    sizes: tuple[Any, ...] = (rows, *(places.arguments if patterns else ()), width)
+    each = 4 * kept * width
+    warps = max(1, min(BLOCK // WARP, rows, SHARED // each if each else BLOCK // WARP))
+    grid = blocks_over(device, rows, warps)
+
+    def launch(outputs: list[Any], inputs: list[Any]) -> None:
+        block = (WARP * warps,)
+        device.launch(kernel, (grid,), block, *outputs, *inputs, *sizes, shared=each * warps)
+
+    return launch
+
+
+def _patterns(strides: Sequence[Steps], known: Sequence[Steps]) -> list[Steps]:
+    """Strides that need places of their own, each once."""
+    return [s for s in dict.fromkeys(strides) if s not in known]
+
+
+def _normal(shape: Steps, steps: Steps) -> Steps:
+    """The same strides with a 0 where there is only one element."""
+    return tuple(0 if n == 1 else s for n, s in zip(shape, steps, strict=True))
+
+
+def _reading(steps: Steps, patterns: list[Steps]) -> Reading:
+    if steps in patterns:
+        return Reading(f"at[{patterns.index(steps)}]", "")
+    return Reading("i" if any(steps) else "", "")
+
+
+def _row_reading(steps: Steps, patterns: list[Steps], shape: Steps) -> Reading:
+    outer, step = steps[:-1], steps[-1]
+    if outer in patterns:
+        row = f"at[{patterns.index(outer)}]"
+    elif not any(outer):
+        row = ""
+    else:
+        row = "row" if outer == _normal(shape[:-1], row_major(shape[:-1])) else "row * width"
+    return Reading(row, "" if not step else "j" if step == 1 else f"j * {step}")
