@@ -15,7 +15,7 @@ _ALLOWED = re.compile(
     (?:ld|st|mov|selp|set|setp|ldu|call|shfl|bra)\b.*   # moves, choices, comparisons
     | (?:add|sub|mul|div|rcp|fma|sqrt)\.rn\.f(?:32|64)       # rounded to nearest, spelled so
     | (?:neg|abs|copysign|testp)\b.*                     # the sign, the class
-    | (?:min|max)\.f32                                   # one of two numbers, where idn_max compares
+    | (?:min|max)\.f32                                   # one of two numbers: idn_max
     | cvt\.f64\.f32                                      # exact
     | cvt\.rn\.f32\.f64
     | cvt\.rn\.f(?:32|64)\.[su](?:8|16|32|64)            # from integers

@@ -12,7 +12,7 @@ from tests.cuda import nvrtc, ptx, sources
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 USUAL = (75, 90, 120)
-"""Of them, those that every test run compiles for: the oldest, and a change of the compiler's each."""
+"""Those that every test run compiles for: the oldest, and two whose instructions differ."""
 
 FILES = sources.files()
 VARIANTS = sorted(set(sources.texts()) - set(FILES))
@@ -60,7 +60,7 @@ PLANTED = {
     "a fast quotient": "y[0] = __fdividef(x[0], x[1]);",
     "an approximate root": "y[0] = rsqrtf(x[0]);",
     "another direction": "y[0] = __fadd_rz(x[0], x[1]);",
-    "a minimum that passes NaNs on otherwise": 'asm("min.NaN.f32 %0, %1, %1;" : "=f"(y[0]) : "f"(x[0]));',
+    "another minimum": 'asm("min.NaN.f32 %0, %1, %1;" : "=f"(y[0]) : "f"(x[0]));',
     "half precision": 'asm("cvt.rn.f16.f32 %0, %1;" : "=h"(*(short*)y) : "f"(x[0]));',
     "a flush to zero": 'asm("add.rn.ftz.f32 %0, %1, %2;" : "=f"(y[0]) : "f"(x[0]), "f"(x[1]));',
     "a saturation": "y[0] = __saturatef(x[0]);",
