@@ -11,6 +11,14 @@
  *          thread, when the chunk is begun.
  * Twins    reference.py (definition), cpu.cpp, cuda_plain.cu.
  */
+#ifndef IDN_TILE_M
+#define IDN_TILE_M 64
+#define IDN_TILE_N 128
+#define IDN_THREAD_M 4
+#define IDN_THREAD_N 8
+#define IDN_LANES_M 4
+#define IDN_TILE_K 16
+#endif
 #include "conv/cuda_shape.h"
 #include "matmul/cuda_tile.h"
 

@@ -136,16 +136,16 @@ def kernel(tile: Tile, direction: int, *, strided: bool) -> Kernel:
     """The kernel of a tile for a product."""
     modes = {"IDN_DIRECTION": direction, "IDN_STRIDED": int(strided)}
     macros = tuple((name, str(mode)) for name, mode in modes.items() if mode)
-    return Kernel("conv/cuda.cu", "convolve", (*tile.macros, *macros))
+    # The file's own tile is FLAT.
+    return Kernel("conv/cuda.cu", "convolve", (*(tile.macros if tile != FLAT else ()), *macros))
 
 
 EXAMPLES = (
-    kernel(LARGE, FORWARD, strided=False),
-    kernel(FLAT, DX, strided=False),
+    kernel(FLAT, FORWARD, strided=False),
     kernel(FLAT, DX, strided=True),
     kernel(THIN, DW, strided=False),
 )
-"""Each tile and each product once."""
+"""Each product once."""
 
 PLAIN = tuple(
     Kernel("conv/cuda_plain.cu", "convolve_plainly", (("IDN_DIRECTION", str(d)),) if d else ())

@@ -14,6 +14,14 @@
  *   IDN_STEPS   steps lie beside each other: eight for neighbouring lanes, turned over on the way to shared
  *               memory, whose rows are 4 floats longer than a tile so that the lanes write to 32 banks
  */
+#ifndef IDN_TILE_M
+#define IDN_TILE_M 128
+#define IDN_TILE_N 128
+#define IDN_THREAD_M 8
+#define IDN_THREAD_N 8
+#define IDN_LANES_M 4
+#define IDN_TILE_K 16
+#endif
 #include "matmul/cuda_tile.h"
 
 #define IDN_WIDE 0

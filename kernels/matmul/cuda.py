@@ -26,7 +26,6 @@ ROOM = 1 << 26
 """Most floats of planes, 256 MiB."""
 
 _WIDE, _LINES, _STEPS = range(3)
-_DEFAULT = (_STEPS, _WIDE)
 _FOUR = 16
 """Bytes of four floats, which are read and written at once."""
 _BLOCK = 256
@@ -51,9 +50,7 @@ class Tile:
 
     @property
     def macros(self) -> tuple[tuple[str, str], ...]:
-        """Macros of ``cuda_tile.h``; none where they are the defaults."""
-        if self == LARGE:
-            return ()
+        """Macros of ``cuda_tile.h``."""
         names = ("TILE_M", "TILE_N", "THREAD_M", "THREAD_N", "LANES_M", "TILE_K")
         values = (self.m, self.n, self.thread_m, self.thread_n, self.lanes_m, self.k)
         return tuple((f"IDN_{n}", str(v)) for n, v in zip(names, values, strict=True))
@@ -64,6 +61,9 @@ LARGE = Tile(128, 128, 8, 8, 4)
 SMALL = Tile(64, 64, 4, 4, 4)
 NARROW = Tile(128, 16, 4, 4, 8)
 """For few columns, and by transposing for few rows."""
+
+_DEFAULT = (LARGE, _STEPS, _WIDE)
+"""What the file's own macros are."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,10 @@ def reading(array: Any, strides: Sequence[int], lines: int) -> int:
 
 def kernel(tile: Tile, left: int, right: int) -> Kernel:
     """The kernel of a tile for two ways of reading."""
-    modes = {"IDN_LEFT": left, "IDN_RIGHT": right} if (left, right) != _DEFAULT else {}
-    macros = (*tile.macros, *((name, str(mode)) for name, mode in modes.items()))
-    return Kernel("matmul/cuda.cu", "matmul", macros)
+    if (tile, left, right) == _DEFAULT:
+        return Kernel("matmul/cuda.cu", "matmul")
+    modes = (("IDN_LEFT", str(left)), ("IDN_RIGHT", str(right)))
+    return Kernel("matmul/cuda.cu", "matmul", (*tile.macros, *modes))
 
 
 EXAMPLES = (

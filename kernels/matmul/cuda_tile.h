@@ -16,23 +16,12 @@
  *          fused multiply-adds. A contraction of at most 256 steps does not touch them.
  *
  * A block takes a range of k and may store its chunks or groups apart (`span`): cuda_fold.cu adds them up.
- * Macros tune speed only; no bit depends on them.
+ * IDN_TILE_M, _N and _K, IDN_THREAD_M and _N, IDN_LANES_M tune speed only; no bit depends on them.
  */
 #ifndef IDENTIC_MATMUL_CUDA_TILE_H
 #define IDENTIC_MATMUL_CUDA_TILE_H
 
 #include "common/cuda.h"
-
-#ifndef IDN_TILE_M
-#define IDN_TILE_M 128
-#define IDN_TILE_N 128
-#define IDN_THREAD_M 8
-#define IDN_THREAD_N 8
-#define IDN_LANES_M 4
-#endif
-#ifndef IDN_TILE_K
-#define IDN_TILE_K 16
-#endif
 
 #ifndef IDN_ASYNC
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
