@@ -9,7 +9,7 @@ namespace {
 #if defined(__x86_64__)
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-bool has_avx512() {
+[[maybe_unused]] bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
@@ -18,7 +18,9 @@ bool has_avx512() {
 /* Paths this machine can run, the preferred one first. */
 std::vector<const Path*> usable_paths() {
   std::vector<const Path*> paths;
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(IDENTIC_SANITIZERS)
+  if (has_avx2()) paths.push_back(&AVX2_PATH);
+#elif defined(__x86_64__)
   if (has_avx512()) paths.push_back(&AVX512_PATH);
   if (has_avx2()) {
     paths.push_back(&AVX2_PATH);

@@ -24,13 +24,20 @@ from identic.protocol.errors import ProtocolError
 from identic.protocol.ids import Count, Unsigned
 from identic.protocol.ops import TABLE
 from identic.protocol.program.codec import load
-from identic.protocol.program.types import Instruction, Program, Section
+from identic.protocol.program.types import (
+    CONTEXT_TYPE,
+    Instruction,
+    Program,
+    Section,
+    Variable,
+)
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits
 from identic.protocol.tensors import TensorType
+from tests.helpers.calls import BUILDERS, Case, Maker
+from tests.helpers.programs import SectionBuilder
 from tests.helpers.small_run import small_run
 
-LIMITS = Limits(max_instructions=4000, max_references=20000, max_bytes=1 << 22, max_flops=1 << 22)
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 255, -1, -2, 1 << 31, (1 << 31) - 1, 1 << 40, (1 << 63) - 1)
 
 
@@ -139,7 +146,8 @@ def _outputs(program: Program, chance: random.Random) -> Program:
 
 
 def _variables(program: Program, chance: random.Random) -> Program:
-    name = chance.choice(["parameters", "optimizer", "data"])
+    groups = ["parameters", "optimizer", "data"]
+    name = chance.choice([n for n in groups if getattr(program, n)])
     variables = list(getattr(program, name))
     at = chance.randrange(len(variables))
     shape = [abs(chance.choice(NUMBERS)) % (1 << 50) for _ in variables[at].type.shape]
@@ -194,16 +202,77 @@ def _seen(_: int, array: Array) -> Array:
     return array
 
 
+def every_operator() -> Program:
+    """A program with a small call of every operator, each result a buffer of its own."""
+    cases = [_small(name) for name in sorted(TABLE)]
+    weight, grown = Variable("weight", TensorType.of(DType.FLOAT32, (1,))), []
+    data = []
+    for made in cases:
+        for number, kind in enumerate(made.call.inputs):
+            if kind != CONTEXT_TYPE:
+                data.append(Variable(f"{made.call.op.name}.{number}", kind))
+        grown.append(Variable(f"{made.call.op.name}.result", made.call.output))
+    gradient = SectionBuilder([v.type for v in (weight, *grown, *data)] + [CONTEXT_TYPE])
+    context, place = len(gradient.types) - 1, 1 + len(grown)
+    results = []
+    for made in cases:
+        numbers = []
+        for kind in made.call.inputs:
+            numbers.append(context if kind == CONTEXT_TYPE else place)
+            place += kind != CONTEXT_TYPE
+        call = {a.name: a.values for a in made.call.attributes}
+        results.append(gradient.op(made.call.op.name, *numbers, **call))
+    loss = gradient.op("sum_last", 0)
+    update = SectionBuilder([weight.type, weight.type, *(v.type for v in data), CONTEXT_TYPE])
+    return Program(
+        version=Count(1),
+        shards=Count(1),
+        examples=Count(1),
+        parameters=(weight,),
+        trainable=(Unsigned(0),),
+        buffers=tuple(grown),
+        optimizer=(),
+        data=tuple(data),
+        gradient=gradient.build(loss, 0, *results),
+        update=update.build(update.op("sub", 0, 1)),
+    )
+
+
+def _small(name: str) -> Case:
+    """A call with a result, of few elements."""
+    made = (BUILDERS[name](Maker(seed)) for seed in range(1000))
+    return next(
+        c
+        for c in made
+        if 4 <= c.call.output.elements <= 40 and all(1 <= k.elements <= 40 for k in c.call.inputs)
+    )
+
+
+MUTANTS = {"perceptron": 100, "operators": 50}
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "perceptron": lambda: small_run().program,
+    "operators": every_operator,
+}
+# With every operator under the sanitizers too: `make check-sanitizers`.
+SEEDS = ["perceptron", pytest.param("operators", marks=pytest.mark.long)]
+LIMITS = {
+    "perceptron": Limits(4000, 20000, max_bytes=1 << 22, max_flops=1 << 22),
+    "operators": Limits(4000, 20000, max_bytes=1 << 16, max_flops=1 << 16),
+}
+
+
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_prg_16__a_mutated_program_is_refused_or_runs(name: str) -> None:
-    program = small_run().program
+@pytest.mark.parametrize("seed", SEEDS)
+def test_prg_16__a_mutated_program_is_refused_or_runs(seed: str, name: str) -> None:
+    program = PROGRAMS[seed]()
+    load(encode(program), LIMITS[seed])
     chance = random.Random(f"mutants of {name}")
     refused = ran = 0
     rules: set[str] = set()
-    for number in range(150):
+    for number in range(MUTANTS[seed]):
         encoded = encode(mutant(program, name, chance))
         try:
-            found = load(encoded, LIMITS)
+            found = load(encoded, LIMITS[seed])
         except ProtocolError as error:
             rules.add(error.rule)
             refused += 1
@@ -221,4 +290,4 @@ def test_prg_16__a_mutated_program_is_refused_or_runs(name: str) -> None:
         ran += 1
     assert all(rule.startswith(("PRG-", "OP-", "ENC-")) for rule in rules)
     assert refused > 10
-    assert refused + ran == 150
+    assert refused + ran == MUTANTS[seed]

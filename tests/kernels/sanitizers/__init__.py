@@ -1,0 +1,1 @@
+"""The native kernels built with AddressSanitizer and UndefinedBehaviorSanitizer, and run."""
