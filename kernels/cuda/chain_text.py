@@ -147,11 +147,7 @@ def flat(code: Code, readings: Sequence[Reading], patterns: int) -> str:
         "  for (long long i = idn_thread(); i < n; i += idn_threads()) {",
         *_offsets("i", patterns, "    "),
     ]
-    for number in range(len(code.values)):
-        if number < code.inputs:
-            lines.append(f"    {_read(code, number, readings[number])}")
-        else:
-            lines.append(f"    const {code.type(number)} v{number} = {code.expression(number)};")
+    lines += [f"    {line}" for line in _element(code, readings)]
     if code.row_outputs:
         lines.append("    const long long row = idn_quotient(i, width, width_multiplier);")
     for place, number in enumerate(code.outputs):
@@ -160,6 +156,52 @@ def flat(code: Code, readings: Sequence[Reading], patterns: int) -> str:
         else:
             lines.append(f"    out{place}[i] = {code.clean(number)};")
     return "\n".join((*lines, "  }", "}", ""))
+
+
+def _element(code: Code, readings: Sequence[Reading]) -> Iterator[str]:
+    """Every value of one element."""
+    for number in range(len(code.values)):
+        if number < code.inputs:
+            yield _read(code, number, readings[number])
+        else:
+            yield f"const {code.type(number)} v{number} = {code.expression(number)};"
+
+
+def joined(code: Code, scalars: Sequence[bool]) -> str:
+    """The kernel of a chain over many sets of buffers; a block owns neighbours of one set.
+
+    A row of the table is a set: its first block, its elements, and the addresses of its
+    results and inputs.
+
+    Args:
+        code: what to compute; nothing of it is of rows.
+        scalars: of each input, whether it has one element for all.
+    """
+    results = [(f"{code.type(n)}* __restrict__ out{i}", n) for i, n in enumerate(code.outputs)]
+    inputs = [(f"const {code.type(n)}* __restrict__ in{n}", n) for n in range(code.inputs)]
+    lines = [
+        'extern "C" __global__ void chain(',
+        "    const long long* __restrict__ table, long long sets, long long tile) {",
+        "  long long low = 0, high = sets;",
+        "  while (high - low > 1) {",
+        "    const long long middle = (low + high) / 2;",
+        f"    if (table[middle * {2 + len(results) + len(inputs)}] <= blockIdx.x) low = middle;",
+        "    else high = middle;",
+        "  }",
+        f"  const long long* set = table + low * {2 + len(results) + len(inputs)};",
+    ]
+    for place, (name, number) in enumerate((*results, *inputs)):
+        const = "const " if place >= len(results) else ""
+        lines.append(f"  {name} = ({const}{code.type(number)}*)set[{2 + place}];")
+    readings = [Reading("" if one else "i", "") for one in scalars]
+    lines += [
+        "  const long long first = (blockIdx.x - set[0]) * tile;",
+        "  const long long end = min(first + tile, set[1]);",
+        "  for (long long i = first + threadIdx.x; i < end; i += blockDim.x) {",
+        *(f"    {line}" for line in _element(code, readings)),
+    ]
+    stores = (f"    out{place}[i] = {code.clean(n)};" for place, n in enumerate(code.outputs))
+    return "\n".join((*lines, *stores, "  }", "}", ""))
 
 
 def rows(code: Code, readings: Sequence[Reading], patterns: int) -> tuple[str, int]:

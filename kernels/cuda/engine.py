@@ -11,8 +11,10 @@ import numpy as np
 
 from identic.kernels import operators
 from identic.kernels.arrays import words
+from identic.kernels.conv import cuda as conv
 from identic.kernels.cuda.chain import Chain
 from identic.kernels.cuda.device import Device
+from identic.kernels.cuda.joined_chain import JoinedChain
 from identic.kernels.elementwise import cuda as elementwise
 from identic.kernels.engine import Calls
 from identic.kernels.index import cuda as index
@@ -28,6 +30,9 @@ LAUNCHERS: dict[str, Callable[..., None]] = {
     "where": elementwise.where,
     "cast": elementwise.cast,
     "matmul": matmul.matmul,
+    "conv": conv.conv,
+    "conv_dx": conv.conv_dx,
+    "conv_dw": conv.conv_dw,
     "argsort": sort.argsort,
     "set_rows": scatter.set_rows,
     "scatter": scatter.scatter,
@@ -56,7 +61,12 @@ class CudaEngine:
     def __init__(self, device: Device) -> None:
         self.device = device
         functions = {name: partial(launch, device) for name, launch in LAUNCHERS.items()}
-        self.calls = cast(Calls, SimpleNamespace(**functions, Chain=partial(Chain, device)))
+        self.calls = cast(
+            Calls,
+            SimpleNamespace(
+                **functions, Chain=partial(Chain, device), JoinedChain=partial(JoinedChain, device)
+            ),
+        )
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         """A new row-major array of the device."""

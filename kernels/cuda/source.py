@@ -20,9 +20,6 @@ OPTIONS = (
 nearest, so none of them changes a bit; they guard what a slip of the pen would write."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
-_ENTRY = re.compile(
-    r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^()]*\)\s*)?(\w+)\s*\('
-)
 
 
 def text(kernel: Kernel) -> str:
@@ -35,11 +32,6 @@ def text(kernel: Kernel) -> str:
 def file_text(file: str) -> str:
     """A file below ``kernels/`` with each quoted include put in its place, once."""
     return _expanded(file, set())
-
-
-def entries(code: str) -> tuple[str, ...]:
-    """Names of the entry points a text defines, in order."""
-    return tuple(_ENTRY.findall(code))
 
 
 def _expanded(file: str, seen: set[str]) -> str:

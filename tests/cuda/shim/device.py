@@ -199,16 +199,23 @@ def _module(text: str) -> ctypes.CDLL:
     """The text compiled with the shim around it, from ``build/`` where it lies there."""
     shim = (HERE / "shim.h").read_text(encoding="utf-8")
     body = _DYNAMIC.sub(r"\1* const \2 = reinterpret_cast<\1*>(shim::dynamic);", text)
-    names = source.entries(text)
-    whole = "\n".join((shim, body, *(f"SHIM_ENTRY({name})" for name in names), ""))
+    whole = f"{shim}\n{body}"
     digest = hashlib.sha256("\n".join((*FLAGS, whole)).encode()).hexdigest()[:32]
     built = BUILT / f"{digest}.so"
     if not built.exists():
         BUILT.mkdir(parents=True, exist_ok=True)
         made = BUILT / f"{digest}.{os.getpid()}.so"
-        command = ["g++", *FLAGS, "-o", str(made), "-"]
-        result = subprocess.run(command, input=whole, text=True, capture_output=True, check=False)
-        if result.returncode:
-            raise ShimError(result.stderr)
+        marked = _compiler("-E", "-P", "-D__global__=__shim_global__", text=whole)
+        names = re.findall(r'extern\s+"C"\s+__shim_global__\s+void\s+(\w+)\s*\(', marked)
+        whole += "".join(f"\nSHIM_ENTRY({name})" for name in names)
+        _compiler("-o", str(made), text=f"{whole}\n")
         made.replace(built)
     return ctypes.CDLL(str(built))
+
+
+def _compiler(*words: str, text: str) -> str:
+    command = ["g++", *FLAGS, *words, "-"]
+    result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    if result.returncode:
+        raise ShimError(result.stderr)
+    return result.stdout

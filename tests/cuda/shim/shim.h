@@ -20,7 +20,9 @@
 
 /* ---- words of the language ------------------------------------------------------------------- */
 
+#ifndef __global__
 #define __global__
+#endif
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
