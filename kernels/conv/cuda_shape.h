@@ -11,7 +11,7 @@
 #ifndef IDENTIC_CONV_CUDA_SHAPE_H
 #define IDENTIC_CONV_CUDA_SHAPE_H
 
-#include "common/cuda.h"
+#include "common/cuda_windows.h"
 
 #define IDN_FORWARD 0
 #define IDN_DX 1
@@ -19,12 +19,6 @@
 #ifndef IDN_DIRECTION
 #define IDN_DIRECTION IDN_FORWARD
 #endif
-
-/* T holds every place of the axis, padding included. */
-template <class T>
-struct Axis {
-  T size, window, stride, dilation, before, count;
-};
 
 template <class T>
 struct Shape {
@@ -37,19 +31,9 @@ struct Shape {
 template <class T, int N>
 IDN_INLINE Shape<T> idn_shape(const Words<N>& sizes) {
   const long long* v = sizes.v;
-  const Axis<T> down{(T)v[4], (T)v[5], (T)v[6], (T)v[7], (T)v[8], (T)v[9]};
-  const Axis<T> across{(T)v[10], (T)v[11], (T)v[12], (T)v[13], (T)v[14], (T)v[15]};
+  const Axis<T> down = Axis<T>::of(v + 4), across = Axis<T>::of(v + 10);
   return {(T)v[0], (T)v[1], (T)v[2], (T)v[3], down, across,
           (T)(down.window * across.window), (T)(down.count * across.count), (T)(down.size * across.size)};
 }
-
-/* Three numbers of a count, the last running fastest. */
-template <class T>
-struct Three {
-  T outer, middle, inner;
-
-  __device__ __forceinline__ Three(T number, T middles, T inners)
-      : outer(number / inners / middles), middle(number / inners % middles), inner(number % inners) {}
-};
 
 #endif

@@ -16,6 +16,7 @@ from identic.kernels.conv import cuda
 from identic.kernels.conv.cuda import DW, DX, FORWARD, Product
 from identic.kernels.cuda.device import Kernel
 from identic.kernels.matmul.cuda import LARGE, Cut, Tile, cut
+from tests.cuda.axes import Six, axes, axis
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
@@ -25,22 +26,6 @@ TILES: dict[str, Tile | None] = {
     "thin": cuda.THIN,
     "alone": None,
 }
-
-Six = tuple[int, int, int, int, int, int]
-
-
-def axis(size: int, window: int, stride: int = 1, dilation: int = 1, pad: int = 0) -> Six:
-    """An axis with as many windows as fit between equal borders of ``pad`` places."""
-    count = (size + 2 * pad - dilation * (window - 1) - 1) // stride + 1
-    return size, window, stride, dilation, pad, count
-
-
-@st.composite
-def axes(draw: st.DrawFn) -> Six:
-    window, dilation = draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    pad, stride = draw(st.integers(0, 3)), draw(st.integers(1, 3))
-    least = max(1, dilation * (window - 1) + 1 - 2 * pad)
-    return axis(draw(st.integers(least, least + 8)), window, stride, dilation, pad)
 
 
 def operands(product: Product, seed: int) -> tuple[tuple[int, ...], list[Array]]:
