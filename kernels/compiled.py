@@ -21,7 +21,8 @@ from identic.kernels import windows
 from identic.kernels.arrays import NUMPY, Array
 from identic.kernels.chains import KINDS, Wanted, names
 from identic.kernels.draft import ALIAS, ARENA, LOAD, RESULT, Draft, Kernel, Slots, place_arena
-from identic.kernels.engine import Engine
+from identic.kernels.engine import Engine, Joins
+from identic.kernels.joined import join_chains
 from identic.kernels.layouts import Layout, one_stride
 from identic.kernels.operators import KERNELS
 from identic.protocol.dtypes import DType
@@ -40,6 +41,8 @@ def compile_step(plan: StepPlan, engine: Engine) -> Callable[[list[Array]], list
         draft.layouts.append(_place(draft, engine, planned.call, inputs))
     results = [_result(draft, draft.layouts[value]) for value in plan.outputs]
     draft.finish(results)
+    if isinstance(engine.calls, Joins):
+        join_chains(draft, engine.calls)
     shapes = [plan.type(v).shape for v in plan.outputs]
     return _Step(draft, engine, len(plan.loads), results, shapes).run
 

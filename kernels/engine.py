@@ -9,7 +9,7 @@ a step are decided once, above it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,31 @@ class BuiltChain(Protocol):
         strides: Sequence[Sequence[int]],
     ) -> None:
         """Fill ``outputs``; inputs have strides over ``shape``, in elements."""
+        ...
+
+
+class BuiltJoin(Protocol):
+    """A chain of elementwise operators that runs over many sets of buffers at once."""
+
+    def run(
+        self, outputs: list[list[Any]], inputs: list[list[Any]], elements: Sequence[int]
+    ) -> None:
+        """Fill the outputs of each set, dense and of so many elements."""
+        ...
+
+
+@runtime_checkable
+class Joins(Protocol):
+    """Functions of an engine for which one call over many buffers costs less than many calls."""
+
+    def JoinedChain(
+        self,
+        inputs: Sequence[tuple[str, bool]],
+        code: Sequence[tuple[str, Sequence[int]]],
+        outputs: Sequence[int],
+        scalars: Sequence[bool],
+    ) -> BuiltJoin:
+        """A chain without rows; its inputs are dense, or scalars."""
         ...
 
 
