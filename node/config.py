@@ -29,6 +29,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from identic.node.logging import Format, Level
 from identic.node.rpc.diagnose import split_address
+from identic.node.worker.devices import AUTO, checked
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Credits
 
@@ -60,8 +61,17 @@ def _address(value: str) -> str:
     return value
 
 
+def _device(value: str) -> str:
+    """Check the name of a device."""
+    try:
+        return checked(value)
+    except LocalError as error:
+        raise ValueError(str(error)) from error
+
+
 Money = Annotated[Credits, BeforeValidator(_credits)]
 Address = Annotated[str, AfterValidator(_address)]
+DeviceName = Annotated[str, AfterValidator(_device)]
 
 
 class Section(BaseModel):
@@ -175,6 +185,8 @@ class Config(BaseSettings):
     """Threads of the operators; 0 takes every core."""
     vector: str = Field(default="auto", pattern=r"^[a-z0-9_-]{1,32}$")
     """Vector path of the operators. All give the same bits; "auto" takes the fastest."""
+    device: DeviceName = AUTO
+    """What computes a job: "cpu", "cuda", "cuda:1"; "auto" takes a CUDA device that is sound."""
     log: LogSection = LogSection()
     metrics: MetricsSection = MetricsSection()
     limits: LimitsSection = LimitsSection()
@@ -334,6 +346,8 @@ listen = "{listen}"
 peers = "peers"
 # Threads of the operators, 0 for every core.
 threads = 0
+# What computes jobs: "cpu", "cuda", "cuda:1"; "auto" takes a CUDA device that gives the known bits.
+device = "auto"
 
 [log]
 # "console" for people, "json" for machines, "auto" to choose by where stderr goes.

@@ -26,7 +26,7 @@ from identic.node.cli.words import plural
 from identic.node.execution.loaded import load_job
 from identic.node.execution.rerun import Rerun
 from identic.node.execution.training import Trainer
-from identic.node.worker.session import native_backend
+from identic.node.worker.backends import native_backend
 from identic.protocol.dispute.level import Level
 from identic.protocol.dispute.levels import IntervalLevel, RunLevel
 from identic.protocol.dispute.moves import Side

@@ -1,20 +1,24 @@
-"""A few operators with a known result, on the vector path that is chosen.
+"""Operators with known results, on the vector path or the device that is chosen.
 
-The operands are made from integers, so that they are the same everywhere; ``GOLDEN`` is the
-SHA-256 over the results of the reference kernels. The project's tests recompute it.
+The CPU computes a few, at each start. Their operands are made from integers, so that they are the
+same everywhere; ``GOLDEN`` is the SHA-256 over the results of the reference kernels. The project's
+tests recompute it. A device computes the golden vectors of every operator, and a small program.
 
-Spec: docs/spec/execution.md (EXE-20).
+Spec: docs/spec/execution.md (EXE-20, EXE-22, EXE-23).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from identic.kernels.arrays import Array
+from identic.kernels.backend import Backend
+from identic.kernels.cuda.device import DeviceFault
+from identic.node.execution import sample, vectors
+from identic.node.execution.vectors import Runs
 from identic.protocol.dtypes import DType
 from identic.protocol.errors import Unsound
 from identic.protocol.ops import TABLE
@@ -23,13 +27,6 @@ from identic.protocol.program.types import CONTEXT_TYPE, Attribute
 from identic.protocol.tensors import TensorType
 
 GOLDEN: Final = "09b116d0f9db1f4c72ec907da87f46661d71157d69204779de39228a3fe27817"
-
-
-class Runs(Protocol):
-    """What runs one operator."""
-
-    def run(self, call: Call, inputs: Sequence[Array]) -> Array:
-        """Result of a call."""
 
 
 def cases() -> list[tuple[Call, list[Array]]]:
@@ -91,3 +88,41 @@ def check_bits(backend: Runs) -> None:
             "this machine does not give the known bits of the self-test",
             remedy="run `identic doctor`; report processor and compiler",
         )
+
+
+def check_device(device: Backend, cpu: Backend, name: str) -> None:
+    """Refuse a device that does not give the known bits.
+
+    Args:
+        device: its operators.
+        cpu: what runs the small program for comparison; sound itself.
+        name: of the device.
+
+    Raises:
+        DeviceFault: an operator or the program gives other bits, or the device fails.
+    """
+    # EXE-22: every operator gives its golden vectors on the device.
+    wrong = list(vectors.differing(device))
+    if wrong:
+        raise _fault(name, f"gives wrong bits for {', '.join(wrong)}")
+    # EXE-22: a small program comes to the same root on the device and on the CPU.
+    if sample.root(device) != sample.root(cpu):
+        raise _fault(name, "comes to another state than the CPU in a small program")
+
+
+def check_device_again(device: Backend, name: str) -> None:
+    """Refuse to go on with a device that gave the known bits once and does not now.
+
+    Raises:
+        DeviceFault: it gives others, or fails.
+    """
+    # EXE-23: a device that begins to give other bits computes for nobody.
+    if digest(device) != GOLDEN:
+        raise _fault(name, "gives other bits than it did before")
+
+
+def _fault(name: str, what: str) -> DeviceFault:
+    return DeviceFault(
+        f"{name} {what}",
+        remedy="run `identic doctor`, look for errors of its memory, or set device to cpu",
+    )

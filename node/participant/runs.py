@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from identic.node.execution.forced import ForcedError
 from identic.node.role import Context
-from identic.node.worker.frames import Assignment, OwnRun, StoredState
+from identic.node.worker.frames import Assignment, Examine, OwnRun, StoredState
 from identic.protocol.encoding import decode, encode
 from identic.protocol.ids import Count, Digest, JobId
 from identic.protocol.job.state import Job
@@ -26,10 +26,25 @@ def assignment(context: Context, job: Job, forced: ForcedError | None = None) ->
         artifacts=job.artifacts,
         threads=Count(threads),
         vector_path=context.config.vector,
+        device=context.config.device,
         keep_every=job.terms.checkpoint,
         disk_bytes=Count(int(context.config.limits.disk_bytes)),
         memory_bytes=Count(int(context.config.limits.memory_bytes)),
         forced=forced,
+    )
+
+
+def examination(context: Context, job: Job) -> Examine:
+    """What a worker is asked before a job is taken."""
+    told = assignment(context, job)
+    return Examine(
+        blobs=told.blobs,
+        program=job.artifacts.program,
+        threads=told.threads,
+        vector_path=told.vector_path,
+        device=told.device,
+        disk_bytes=told.disk_bytes,
+        memory_bytes=told.memory_bytes,
     )
 
 

@@ -8,20 +8,24 @@ the run is taken up from the last stored state and repeats those marks first.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 
 from identic.node.execution.forced import ForcedError
 from identic.node.participant.base import Participant
+from identic.node.participant.doubt import Alarms
 from identic.node.participant.play import Player
 from identic.node.participant.runs import (
     RunStore,
     assignment,
     cut,
+    examination,
     float_of,
     with_root,
     with_state,
 )
 from identic.node.role import Context, Role
+from identic.node.worker.devices import AUTO, CPU
 from identic.node.worker.frames import (
     MarkDone,
     OwnRun,
@@ -32,7 +36,7 @@ from identic.node.worker.frames import (
 )
 from identic.node.worker.handle import Worker
 from identic.protocol.commitments import RunHead, run_leaf
-from identic.protocol.errors import LocalError, ProtocolError
+from identic.protocol.errors import LocalError, ProtocolError, Unsound
 from identic.protocol.ids import Count, JobId, StepIndex, Unsigned
 from identic.protocol.job.asks import blob_of
 from identic.protocol.job.messages import AcceptJob, Commit, Finish, Mark, Served, Stored
@@ -63,6 +67,11 @@ class Solver(Participant):
         self.settings = context.config.solver
         self.runs = RunStore(context, self.name)
         self._player = Player(self, self._own, self.forced)
+        self._alarms = Alarms(self)
+
+    def status(self) -> Mapping[str, str]:
+        """What the role is at, and what it could not tell."""
+        return {**super().status(), **self._alarms.details}
 
     @property
     def forced(self) -> ForcedError | None:
@@ -146,6 +155,7 @@ class Solver(Participant):
             if self.forced is not None:
                 plan = await asyncio.to_thread(unroll, program)
                 self.forced.check(plan, job.terms.steps)
+            await self._examine(job)
         except LocalError as error:
             self.log.warning("job not taken", job=job.id.name, problem=error.problem)
             return
@@ -157,7 +167,27 @@ class Solver(Participant):
             return
         await self.try_to_say(AcceptJob(job.id, job.attempt))
 
+    async def _examine(self, job: Job) -> None:
+        """See that the device has room for a job before it is promised; the CPU always stands in.
+
+        Raises:
+            LocalError: it has none, or is not there, or not sound.
+        """
+        # EXE-24: a job is not taken for a device that has no room for it.
+        if self.context.config.device not in {AUTO, CPU}:
+            async with Worker(examination(self.context, job)):
+                pass
+
     async def _train(self, job: Job) -> None:
+        """Train, unless this machine turns out not to be sound."""
+        try:
+            await self._trained(job)
+        except Unsound as error:
+            # EXE-23: nothing more is committed to; a later try starts from the last stored state.
+            self._alarms.give(job, "the machine of this solver is not sound", error)
+            raise
+
+    async def _trained(self, job: Job) -> None:
         """Train to the last mark, from the last stored state that is of use."""
         self.log.info("training", job=job.id.name, attempt=int(job.attempt))
         self.runs.begin(job)

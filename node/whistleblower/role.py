@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
+from identic.kernels.cuda.device import DeviceFault
 from identic.node.config import WhistleblowerSection
 from identic.node.participant.base import Participant
 from identic.node.participant.doubt import (
@@ -93,6 +94,8 @@ class Whistleblower(Participant):
             try:
                 await fetch_stored(self, job, start)
                 differs = await self._interval(worker, job, start, last)
+            except DeviceFault:
+                raise
             except IdenticError as error:
                 if not worker.alive:
                     raise

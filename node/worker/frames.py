@@ -6,9 +6,12 @@ Both ends are this software, but a worker may die at any byte: a short read is a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import IntEnum
+from typing import ClassVar, Final
 
+from identic.kernels.cuda.device import DeviceFault
 from identic.node.execution.forced import ForcedError
 from identic.node.execution.playing import GameRecord
 from identic.protocol.dispute.moves import Move, Side
@@ -34,6 +37,8 @@ class Assignment:
     threads: Count
     vector_path: str
     """``auto`` or the name of a native path."""
+    device: str
+    """``auto``, ``cpu``, ``cuda`` or ``cuda:N``."""
     keep_every: Count
     """Marks between two stored states, at least 1."""
     disk_bytes: Count
@@ -94,7 +99,23 @@ class TraceRoot:
     own: OwnRun
 
 
-Request = Assignment | Train | Answer | TraceRoot
+@dataclass(frozen=True)
+class Examine:
+    """Find out whether a device can be used for a program, before anything is promised."""
+
+    TAG: ClassVar[int] = 5
+    blobs: str
+    """Folder of the blob store."""
+    program: Digest
+    """Blob of the program."""
+    threads: Count
+    vector_path: str
+    device: str
+    disk_bytes: Count
+    memory_bytes: Count
+
+
+Request = Assignment | Train | Answer | TraceRoot | Examine
 
 
 @dataclass(frozen=True)
@@ -105,6 +126,10 @@ class Ready:
     operators: Count
     path: str
     """Vector path in use."""
+    device: str
+    """``cpu``, ``cuda:0`` and the like."""
+    why: str
+    """Why that one, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +200,24 @@ class RefusedByRule:
         return ProtocolError(self.rule, Code(self.code), got=self.got, want=self.want)
 
 
+class Fault(IntEnum):
+    """What is at fault when this machine cannot do something."""
+
+    LOCAL = 0
+    UNSOUND = 1
+    """The machine, or what it has stored, is not sound."""
+    DEVICE = 2
+    """A device has gone, or gives other bits than it must."""
+
+
+KINDS: Final[Mapping[Fault, type[LocalError]]] = {
+    Fault.DEVICE: DeviceFault,
+    Fault.UNSOUND: Unsound,
+    Fault.LOCAL: LocalError,
+}
+"""The errors of each fault, special ones first."""
+
+
 @dataclass(frozen=True)
 class Unable:
     """This machine cannot do it."""
@@ -182,16 +225,39 @@ class Unable:
     TAG: ClassVar[int] = 23
     problem: str
     remedy: str
-    unsound: bool = False
-    """Whether the machine, or what it has stored, is not sound."""
+    fault: Fault = Fault.LOCAL
+
+    @classmethod
+    def of(cls, error: LocalError) -> Unable:
+        """A failure as it travels."""
+        kind = next(fault for fault, made in KINDS.items() if isinstance(error, made))
+        return cls(error.problem, error.remedy, kind)
 
     def error(self) -> LocalError:
         """The failure as it was raised in the worker."""
-        kind = Unsound if self.unsound else LocalError
-        return kind(self.problem, remedy=self.remedy)
+        return KINDS[self.fault](self.problem, remedy=self.remedy)
 
 
-Reply = Ready | MarkDone | StateStored | Trained | Answered | TraceRooted | RefusedByRule | Unable
+@dataclass(frozen=True)
+class Examined:
+    """The device that would be used."""
+
+    TAG: ClassVar[int] = 24
+    device: str
+    why: str
+
+
+Reply = (
+    Ready
+    | MarkDone
+    | StateStored
+    | Trained
+    | Answered
+    | TraceRooted
+    | RefusedByRule
+    | Unable
+    | Examined
+)
 
 
 @dataclass(frozen=True)

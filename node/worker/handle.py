@@ -14,14 +14,18 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Self
 
+from identic.node.logging import get_logger
 from identic.node.worker import frames
 from identic.protocol.errors import LocalError, ProtocolError
 
 STOP_S = 5.0
 """Seconds a worker gets to end by itself before it is killed."""
+
+log = get_logger("worker")
 
 COMMAND = (sys.executable, "-m", "identic.node.worker.main")
 
@@ -44,11 +48,16 @@ class Worker:
     its work, so whoever cancels also closes.
     """
 
-    def __init__(self, assignment: frames.Assignment) -> None:
+    def __init__(self, assignment: frames.Assignment | frames.Examine) -> None:
+        """Start nothing yet.
+
+        Args:
+            assignment: the job; or a program of which only its device is to be found out.
+        """
         self._assignment = assignment
         self._running: Running | None = None
         self._lock = asyncio.Lock()
-        self.ready: frames.Ready | None = None
+        self.ready: frames.Ready | frames.Examined | None = None
 
     @property
     def pid(self) -> int | None:
@@ -73,9 +82,10 @@ class Worker:
         except BaseException:
             await self.close()
             raise
-        if not isinstance(reply, frames.Ready):
+        if not isinstance(reply, frames.Ready | frames.Examined):
             raise TypeError(f"the worker answered {reply}")
         self.ready = reply
+        tell(reply.device, reply.why)
         return self
 
     async def __aexit__(
@@ -176,6 +186,12 @@ class Worker:
             f"the worker process ended with status {code}",
             remedy="see its error output above; the work resumes from the last stored state",
         )
+
+
+@cache
+def tell(device: str, why: str) -> None:
+    """Log what computes, and why; the same words once."""
+    log.info("device", taken=device, why=why)
 
 
 async def _start() -> Running:

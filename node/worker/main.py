@@ -16,10 +16,13 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import BinaryIO
 
+from identic.kernels.cuda.device import DeviceFault
 from identic.node.logging import configure
-from identic.node.worker import frames
-from identic.node.worker.session import Session
-from identic.protocol.errors import LocalError, ProtocolError, Unsound
+from identic.node.worker import cards, frames
+from identic.node.worker.session import Session, examined
+from identic.protocol.errors import LocalError, ProtocolError
+
+LOOK = "look at the card and its driver; `identic doctor` tries it"
 
 
 def main() -> int:
@@ -49,46 +52,72 @@ def _listen(source: BinaryIO, requests: SimpleQueue[bytes]) -> None:
 
 
 def serve(requests: SimpleQueue[bytes], replies: BinaryIO) -> None:
-    """Answer every request in order; a failed one is answered with its error."""
+    """Answer every request in order; a failed one is answered with its error.
+
+    Returns only when a device has failed: what it was to compute is lost with it.
+    """
 
     def reply(message: frames.Reply) -> None:
         replies.write(frames.pack_reply(message))
         replies.flush()
 
-    session: Session | None = None
+    desk = _Desk(reply)
     while True:
-        request = frames.unpack_request(requests.get())
         try:
-            if isinstance(request, frames.Assignment):
-                session = Session(request)
-                reply(session.ready)
-            elif session is None:
-                raise RuntimeError("the first request is not an assignment")
-            else:
-                _dispatch(session, request, reply)
+            desk.answer(frames.unpack_request(requests.get()))
         except ProtocolError as error:
             reply(frames.RefusedByRule(error.rule, str(error.code), error.got, error.want))
         except LocalError as error:
-            unsound = isinstance(error, Unsound)
-            reply(frames.Unable(error.problem, error.remedy, unsound))
+            reply(frames.Unable.of(error))
+            if isinstance(error, DeviceFault):
+                # EXE-23: nothing more comes out of a process whose device has failed.
+                return
         except MemoryError:
-            reply(
-                frames.Unable(
-                    "this machine has too little memory for the job", "lower limits.memory_bytes"
-                )
-            )
+            problem = "this machine has too little memory for the job"
+            reply(frames.Unable(problem, "lower limits.memory_bytes"))
 
 
-def _dispatch(
-    session: Session, request: frames.Request, reply: Callable[[frames.Reply], None]
-) -> None:
-    if isinstance(request, frames.Train):
-        for message in session.train(request):
-            reply(message)
-    elif isinstance(request, frames.Answer):
-        reply(session.answer(request))
-    elif isinstance(request, frames.TraceRoot):
-        reply(session.trace_root(request))
+class _Desk:
+    """Answers requests about the job that was assigned.
+
+    Args:
+        reply: takes each reply.
+    """
+
+    def __init__(self, reply: Callable[[frames.Reply], None]) -> None:
+        self._reply = reply
+        self._session: Session | None = None
+
+    def answer(self, request: frames.Request) -> None:
+        """Answer a request.
+
+        Raises:
+            ProtocolError: what was given breaks a rule.
+            LocalError: this machine cannot do it.
+        """
+        try:
+            self._answer(request)
+        except RuntimeError as error:
+            if not cards.raised(error):
+                raise
+            raise DeviceFault(f"the device failed: {error}", remedy=LOOK) from error
+
+    def _answer(self, request: frames.Request) -> None:
+        reply = self._reply
+        if isinstance(request, frames.Assignment):
+            self._session = Session(request)
+            reply(self._session.ready)
+        elif isinstance(request, frames.Examine):
+            reply(examined(request))
+        elif self._session is None:
+            raise RuntimeError("the first request is not an assignment")
+        elif isinstance(request, frames.Train):
+            for message in self._session.train(request):
+                reply(message)
+        elif isinstance(request, frames.Answer):
+            reply(self._session.answer(request))
+        else:
+            reply(self._session.trace_root(request))
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from identic.kernels import _native
-from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.blobs import Blobs
 from identic.node.execution.loaded import load_job
 from identic.node.execution.playing import replayed
 from identic.node.execution.rerun import Rerun
-from identic.node.execution.selftest import check_bits
 from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer, store_model, store_state
 from identic.node.worker import frames
+from identic.node.worker.backends import Wanted, take
 from identic.protocol.dispute.player import next_move
-from identic.protocol.errors import LocalError, Unsound
 from identic.protocol.ids import Count
+from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.cost import peak_bytes
+from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits
 
 
@@ -37,11 +37,14 @@ class Session:
         self._blobs = Blobs(Path(assignment.blobs), assignment.disk_bytes)
         limits = Limits(max_bytes=assignment.memory_bytes)
         job = load_job(assignment.terms, assignment.artifacts, self._blobs, limits)
-        backend = native_backend(assignment.threads, assignment.vector_path)
-        check_bits(backend)
-        self._trainer = Trainer(job, Executor(job.plan, backend), assignment.forced)
+        wanted = Wanted(assignment.device, assignment.threads, assignment.vector_path)
+        self._taken = take(wanted, job.plan)
+        executor = Executor(job.plan, self._taken.backend)
+        self._trainer = Trainer(job, executor, assignment.forced)
         self._rerun: tuple[frames.OwnRun, Rerun] | None = None
-        self.ready = frames.Ready(Count(len(job.plan.calls)), _native.path())
+        self.ready = frames.Ready(
+            Count(len(job.plan.calls)), _native.path(), self._taken.device, self._taken.why
+        )
 
     def train(self, request: frames.Train) -> Iterator[frames.Reply]:
         """Execute from mark to mark, storing states on the way."""
@@ -49,7 +52,7 @@ class Session:
         step, state = self._rerun_of(request.own).nearest(terms.step_of(request.last))
         start = -(-step // terms.cadence)
         for reached in self._trainer.run(state, start, request.last):
-            check_float_environment()
+            self._taken.check()
             state = reached.state
             yield frames.MarkDone(Count(reached.index), reached.mark)
             at_rest = reached.index % self._assignment.keep_every == 0
@@ -74,13 +77,13 @@ class Session:
         job = self._trainer.job
         dispute = replayed(request.record, job.terms, job.plan)
         move = next_move(dispute, request.side, self._rerun_of(request.own))
-        check_float_environment()
+        self._taken.check()
         return frames.Answered(None if move is None else frames.ChosenMove(dispute.turn, move))
 
     def trace_root(self, request: frames.TraceRoot) -> frames.Reply:
         """Root of the trace of one step."""
         root = self._rerun_of(request.own).trace_root(request.step)
-        check_float_environment()
+        self._taken.check()
         return frames.TraceRooted(root)
 
     def _rerun_of(self, own: frames.OwnRun) -> Rerun:
@@ -98,34 +101,17 @@ class Session:
         return max(0, int(self._assignment.memory_bytes) - needed) // 4
 
 
-def native_backend(threads: int, path: str) -> CpuBackend:
-    """The native operators of this process, on a vector path, in a sound float environment.
+def examined(request: frames.Examine) -> frames.Examined:
+    """Find the device that would be used for a program.
 
     Raises:
-        LocalError: the machine lacks the path, or flushes subnormals for good.
+        ProtocolError: the program breaks a rule.
+        LocalError: the device that is asked for cannot be had, or has no room.
     """
-    if path != "auto" and path not in _native.paths():
-        raise LocalError(
-            f"this machine has no vector path {path!r}",
-            remedy=f"set vector to one of auto, {', '.join(_native.paths())}",
-        )
-    _native.set_path(path)
-    backend = CpuBackend(threads)
-    _native.reset_float_environment()
-    check_float_environment()
-    return backend
-
-
-def check_float_environment() -> None:
-    """Refuse to go on, or to hand out what was computed, in an unsound float environment.
-
-    Raises:
-        Unsound: a thread flushes subnormals or rounds otherwise than to nearest.
-    """
-    found = _native.float_environment()
-    # EXE-7: no thread flushes subnormals or rounds otherwise than to nearest.
-    if found["ftz"] or found["daz"] or found["rounding"] != "nearest":
-        raise Unsound(
-            f"the float environment of this machine is {found}",
-            remedy="run the node outside of whatever changes it; see `identic doctor`",
-        )
+    blobs = Blobs(Path(request.blobs), request.disk_bytes)
+    program = load(
+        blobs.read(request.program, MAX_PROGRAM_BYTES), Limits(max_bytes=request.memory_bytes)
+    )
+    wanted = Wanted(request.device, request.threads, request.vector_path)
+    taken = take(wanted, unroll(program))
+    return frames.Examined(taken.device, taken.why)

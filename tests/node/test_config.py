@@ -38,14 +38,15 @@ def test_an_unknown_role_has_no_example() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "word"),
     [
-        ('"8GiB"', '"eight"', ":25", "limits.memory_bytes"),
-        ('stake = "100"', 'stake = "-1"', ":37", "solver.stake"),
-        ('stake = "100"', 'stake = "0.0000001"', ":37", "six decimals"),
-        ("max_jobs = 1", "max_jobs = 0", ":39", "solver.max_jobs"),
-        ("max_jobs = 1", "jobs_max = 1", ":39", "no such key"),
+        ('"8GiB"', '"eight"', ":27", "limits.memory_bytes"),
+        ('stake = "100"', 'stake = "-1"', ":39", "solver.stake"),
+        ('stake = "100"', 'stake = "0.0000001"', ":39", "six decimals"),
+        ("max_jobs = 1", "max_jobs = 0", ":41", "solver.max_jobs"),
+        ("max_jobs = 1", "jobs_max = 1", ":41", "no such key"),
         ("127.0.0.1:7401", "somewhere", ":8", "listen"),
-        ("[limits]", "[limit]", ":23", "limit"),
-        ('level = "info"', 'level = "chatty"', ":17", "log.level"),
+        ('device = "auto"', 'device = "abacus"', ":14", "cuda:1"),
+        ("[limits]", "[limit]", ":25", "limit"),
+        ('level = "info"', 'level = "chatty"', ":19", "log.level"),
         ('card = "coordinator.card"', "", "", "network.card"),
     ],
 )
@@ -79,7 +80,7 @@ def test_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (config.name, int(config.limits.memory_bytes)) == ("yours", 3 << 20)
     assert int(config.limits.disk_bytes) == 50 << 30
     assert config.where("limits.memory_bytes") == "IDENTIC_LIMITS__MEMORY_BYTES"
-    assert config.where("limits.disk_bytes") == "node.toml:26"
+    assert config.where("limits.disk_bytes") == "node.toml:28"
     monkeypatch.setenv("IDENTIC_LIMITS__MEMORY_BYTES", "three")
     with pytest.raises(LocalError) as refusal:
         Config.load(path)

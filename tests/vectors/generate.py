@@ -28,7 +28,7 @@ from identic.protocol.ops.primitives import random_words
 from identic.protocol.program.types import Attribute
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import BUILDERS, Case, Maker, case
-from tests.vectors import arithmetic, commitments, functions, kernel_set
+from tests.vectors import arithmetic, commitments, functions, kernel_set, packed
 
 FOLDER = Path(__file__).parent / "ops"
 CASES = 10
@@ -188,6 +188,8 @@ def texts() -> Iterator[tuple[Path, str]]:
         yield other.PATH, other.text()
     for name in sorted(TABLE):
         yield path(name), text(name)
+    # From the files just written.
+    yield packed.PATH, packed.text()
 
 
 def main() -> int:

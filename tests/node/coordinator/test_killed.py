@@ -80,6 +80,7 @@ class Party:
             artifacts=said.artifacts,
             threads=Count(1),
             vector_path="auto",
+            device="auto",
             keep_every=Count(2),
             disk_bytes=Count(1 << 30),
             memory_bytes=Count(1 << 28),

@@ -80,7 +80,12 @@ class Kept:
         return Rerun(self.trainer(forced), self.blobs, own.roots, stored)
 
     def assignment(
-        self, *, threads: int = 1, path: str = "auto", forced: ForcedError | None = None
+        self,
+        *,
+        threads: int = 1,
+        path: str = "auto",
+        device: str = "auto",
+        forced: ForcedError | None = None,
     ) -> Assignment:
         """What a worker is told."""
         return Assignment(
@@ -89,6 +94,7 @@ class Kept:
             artifacts=self.artifacts,
             threads=Count(threads),
             vector_path=path,
+            device=device,
             keep_every=self.terms.checkpoint,
             disk_bytes=Count(1 << 32),
             memory_bytes=Count(1 << 32),

@@ -16,8 +16,8 @@ import pytest
 
 from identic.kernels import _native
 from identic.node.worker import frames
+from identic.node.worker.backends import check_float_environment, native_backend
 from identic.node.worker.handle import COMMAND, Worker
-from identic.node.worker.session import check_float_environment, native_backend
 from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.ids import Count, StepIndex, Unsigned
 from identic.protocol.program.types import CONTEXT_TYPE, Program, Variable

@@ -1,0 +1,69 @@
+"""The CUDA devices of this machine: opened, looked at, and told apart from those that are missing.
+
+Spec: docs/spec/execution.md (EXE-22, EXE-24).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from identic.kernels.arrays import Array
+from identic.protocol.errors import LocalError
+from identic.protocol.ops.base import Call
+from identic.protocol.program.plan import StepPlan
+
+INSTALL: Final = "pip install 'identic[cuda]', or cupy-cuda13x beside a driver for CUDA 13"
+"""What to do where CuPy is missing."""
+
+
+class Card(Protocol):
+    """The operators on a device."""
+
+    @property
+    def name(self) -> str:
+        """``cuda:0`` and the like."""
+        ...
+
+    def run(self, call: Call, inputs: Sequence[Array]) -> Array:
+        """Result of one operator."""
+        ...
+
+    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
+        """A step prepared."""
+        ...
+
+    def check_room(self, plan: StepPlan) -> None:
+        """Refuse a step that the device has no room for.
+
+        Raises:
+            LocalError: names what the step needs and what there is.
+        """
+        ...
+
+
+def installed() -> bool:
+    """Whether CuPy is here; without it no device is asked for."""
+    return importlib.util.find_spec("cupy") is not None
+
+
+def opened(index: int) -> Card:
+    """The operators on a device.
+
+    Raises:
+        LocalError: CuPy or a driver is missing, or there is no such device.
+    """
+    if not installed():
+        raise LocalError("CuPy is not installed", remedy=INSTALL)
+    # Only here, so that a node without a device needs no CuPy.
+    devices: Any = importlib.import_module("identic.kernels.cuda.cupy_device")
+    backends: Any = importlib.import_module("identic.kernels.cuda_backend")
+    card: Card = backends.CudaBackend(devices.CupyDevice(index))
+    return card
+
+
+def raised(error: Exception) -> bool:
+    """Whether an error comes out of CuPy: a device that has failed, wherever that was noticed."""
+    return type(error).__module__.partition(".")[0] in {"cupy", "cupy_backends"}

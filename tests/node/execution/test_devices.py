@@ -1,0 +1,188 @@
+"""Which operators a worker takes, and what becomes of it when a device fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda.device import DeviceFault
+from identic.kernels.reference_backend import ReferenceBackend
+from identic.node.execution import sample, vectors
+from identic.node.worker import cards, frames, handle
+from identic.node.worker.backends import AGAIN_S, Taken, Wanted, take
+from identic.node.worker.devices import number
+from identic.node.worker.handle import Worker
+from identic.protocol.errors import LocalError, Unsound
+from identic.protocol.ids import Count, StepIndex
+from identic.protocol.ops import TABLE
+from identic.protocol.program.unroll import unroll
+from tests.helpers.cards import Small, Sound, Vanishing, Wrong, WrongSteps, worker
+from tests.helpers.small_run import small_run
+from tests.node.execution.parts import Kept, keep
+from tests.vectors import packed
+
+RUN = small_run(shards=1, steps=4, cadence=2)
+
+
+def put_in(patch: pytest.MonkeyPatch, card: Sound) -> list[int]:
+    """Put a device into this machine; returns the numbers that are asked for."""
+    asked: list[int] = []
+
+    def opened(index: int) -> Sound:
+        asked.append(index)
+        return card
+
+    patch.setattr(cards, "opened", opened)
+    return asked
+
+
+def taken(device: str) -> Taken:
+    return take(Wanted(device, 1), RUN.plan)
+
+
+# ---- the self-test --------------------------------------------------------------------------
+
+
+def test_exe_22__a_node_carries_vectors_of_every_operator() -> None:
+    assert packed.PATH.read_text(encoding="utf-8") == packed.text()
+    assert [one.name for one in vectors.known()] == sorted(TABLE)
+    assert min(len(one.calls) for one in vectors.known()) >= 10
+    assert list(vectors.differing(CpuBackend())) == []
+
+
+@pytest.mark.parametrize("name", ["matmul", "scatter_add", "max_pool", "cast"])
+def test_exe_22__one_wrong_bit_of_an_operator_is_found(name: str) -> None:
+    assert list(vectors.differing(Wrong(name, after=9))) == [name]
+
+
+def test_exe_22__the_small_program_has_one_root() -> None:
+    assert sample.root(CpuBackend()) == sample.root(ReferenceBackend())
+    assert sample.root(WrongSteps()) != sample.root(CpuBackend())
+    assert len(unroll(sample.program()).calls) > 50
+
+
+# ---- what is taken --------------------------------------------------------------------------
+
+
+def test_a_device_has_one_of_a_few_names() -> None:
+    assert [number(n) for n in ("auto", "cpu", "cuda", "cuda:0", "cuda:12")] == [0, None, 0, 0, 12]
+    for name in ("gpu", "cuda:", "cuda:-1", "cuda:100", "CUDA", "cuda:0 ", ""):
+        with pytest.raises(LocalError):
+            number(name)
+
+
+@pytest.mark.parametrize(("device", "index"), [("auto", 0), ("cuda", 0), ("cuda:3", 3)])
+def test_exe_22__a_sound_device_is_taken(
+    monkeypatch: pytest.MonkeyPatch, device: str, index: int
+) -> None:
+    card = Sound()
+    asked = put_in(monkeypatch, card)
+    found = taken(device)
+    assert (found.backend, found.device, asked) == (card, "cuda:0", [index])
+
+
+def test_the_cpu_is_taken_without_a_look_at_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = put_in(monkeypatch, Sound())
+    assert (taken("cpu").device, asked) == ("cpu", [])
+
+
+@pytest.mark.parametrize(
+    ("card", "words", "unsound"),
+    [
+        (Wrong("tanh"), "wrong bits for tanh", True),
+        (WrongSteps(), "small program", True),
+        (Vanishing(at=-1), "has gone", True),
+        (Small(), "needs 2 KiB", False),
+    ],
+)
+def test_exe_22__exe_24__the_cpu_stands_in_unless_the_device_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, card: Sound, words: str, unsound: bool
+) -> None:
+    put_in(monkeypatch, card)
+    found = taken("auto")
+    assert (found.device, found.backend.name) == ("cpu", "cpu")
+    assert words in found.why
+    with pytest.raises(LocalError) as fault:
+        taken("cuda")
+    assert words in fault.value.problem
+    assert isinstance(fault.value, Unsound) == unsound
+
+
+def test_exe_22__without_cupy_there_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "installed", lambda: False)
+    assert "CuPy" in taken("auto").why
+    with pytest.raises(LocalError) as fault:
+        taken("cuda:1")
+    assert "pip install" in fault.value.remedy
+
+
+def test_exe_22__the_reason_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
+    handle.tell.cache_clear()
+    for why in ("CuPy is not installed", "CuPy is not installed", "cuda:0 has gone"):
+        handle.tell("cpu", why)
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("CuPy is not installed") == 1
+    assert "cuda:0 has gone" in said.out + said.err
+
+
+# ---- devices that fail ----------------------------------------------------------------------
+
+
+def test_exe_23__a_device_is_tested_again_after_a_minute_of_work() -> None:
+    now = 0.0
+    card = Wrong("matmul")
+    card.after = 1
+    found = Taken(card, "cuda:0", "", clock=lambda: now)
+    found.check()
+    assert card.after == 1
+    now = AGAIN_S
+    found.check()
+    assert card.after == 0
+    now = 2 * AGAIN_S
+    with pytest.raises(DeviceFault) as fault:
+        found.check()
+    assert "cuda:0" in fault.value.problem
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    """A short job."""
+    return keep(tmp_path / "blobs", RUN)
+
+
+async def test_exe_23__a_worker_ends_with_its_device(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device goes in the fourth step: the first mark, of two steps, was handed out."""
+    monkeypatch.setattr(handle, "COMMAND", worker("Vanishing(at=3)", tmp_path / "gone"))
+    want, whole = kept.execute(), frames.Train(kept.start, Count(2), keep=False)
+    async with Worker(kept.assignment()) as at_work:
+        assert at_work.ready is not None
+        assert at_work.ready.device == "cuda:0"
+        replies = at_work.train(whole)
+        first = await anext(replies)
+        assert isinstance(first, frames.MarkDone)
+        assert first.mark.state_root == want.roots[1]
+        with pytest.raises(DeviceFault):
+            await anext(replies)
+        # Nothing more comes out of it, whatever it is asked.
+        with pytest.raises(LocalError):
+            await at_work.ask(frames.TraceRoot(StepIndex(0), want))
+    (tmp_path / "gone").touch()
+    async with Worker(kept.assignment()) as again:
+        assert again.ready is not None
+        assert (again.ready.device, again.ready.why) == ("cpu", "there is no device any more")
+        found = [r async for r in again.train(whole) if isinstance(r, frames.MarkDone)]
+        assert [one.mark.state_root for one in found] == list(want.roots[1:])
+
+
+async def test_exe_23__exe_24__a_named_device_is_refused_before_the_first_step(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for card, kind in (("Wrong('add')", DeviceFault), ("Small()", LocalError)):
+        monkeypatch.setattr(handle, "COMMAND", worker(card, tmp_path / "none"))
+        with pytest.raises(LocalError) as fault:
+            await Worker(kept.assignment(device="cuda")).__aenter__()
+        assert type(fault.value) is kind
