@@ -20,11 +20,11 @@ from collections.abc import Callable, Sequence
 from identic.kernels import windows
 from identic.kernels.arrays import NUMPY, Array
 from identic.kernels.chains import KINDS, Wanted, names
-from identic.kernels.draft import ALIAS, ARENA, LOAD, RESULT, Draft, Kernel, Slots, place_arena
+from identic.kernels.draft import ALIAS, ARENA, HOST, LOAD, RESULT, Arena, Draft, Kernel, Slots
 from identic.kernels.engine import Engine, Joins
 from identic.kernels.joined import join_chains
 from identic.kernels.layouts import Layout, one_stride
-from identic.kernels.operators import KERNELS
+from identic.kernels.operators import KERNELS, RANDOM, fill_random
 from identic.protocol.dtypes import DType
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
@@ -32,19 +32,43 @@ from identic.protocol.program.plan import StepPlan
 
 def compile_step(plan: StepPlan, engine: Engine) -> Callable[[list[Array]], list[Array]]:
     """Prepare a plan; arrays of its loads may be numpy's, those of its outputs are the engine's."""
-    draft = Draft(engine.calls)
-    for load in plan.loads:
-        slot = draft.new(load.type.dtype, load.type.elements, LOAD)
-        draft.layouts.append(Layout.dense(slot, load.type.shape))
-    for planned in plan.calls:
-        inputs = [draft.layouts[i] for i in planned.inputs]
-        draft.layouts.append(_place(draft, engine, planned.call, inputs))
-    results = [_result(draft, draft.layouts[value]) for value in plan.outputs]
-    draft.finish(results)
-    if isinstance(engine.calls, Joins):
-        join_chains(draft, engine.calls)
-    shapes = [plan.type(v).shape for v in plan.outputs]
-    return _Step(draft, engine, len(plan.loads), results, shapes).run
+    return Prepared(plan, engine).compile()
+
+
+class Prepared:
+    """A plan laid out for an engine; nothing is allocated yet.
+
+    Args:
+        plan: the step.
+        engine: what will run it.
+    """
+
+    def __init__(self, plan: StepPlan, engine: Engine) -> None:
+        self.engine = engine
+        self.loads = len(plan.loads)
+        self.shapes = [plan.type(v).shape for v in plan.outputs]
+        self.draft = draft = Draft(engine.calls)
+        for load in plan.loads:
+            slot = draft.new(load.type.dtype, load.type.elements, LOAD)
+            draft.layouts.append(Layout.dense(slot, load.type.shape))
+        for planned in plan.calls:
+            inputs = [draft.layouts[i] for i in planned.inputs]
+            draft.layouts.append(_place(draft, engine, planned.call, inputs))
+        self.results = [_result(draft, draft.layouts[value]) for value in plan.outputs]
+        draft.finish(self.results)
+        if isinstance(engine.calls, Joins):
+            join_chains(draft, engine.calls)
+        self.arena = Arena.of(draft)
+
+    @property
+    def nbytes(self) -> int:
+        """What a step takes: its loads, its arena, and the tensors of the new state."""
+        held = (s.nbytes for s in self.draft.slots if s.kind in {LOAD, RESULT})
+        return self.arena.size + sum(held)
+
+    def compile(self) -> Callable[[list[Array]], list[Array]]:
+        """A function from the arrays of the loads to those of the outputs."""
+        return _Step(self).run
 
 
 def _result(draft: Draft, layout: Layout) -> int:
@@ -59,34 +83,34 @@ def _result(draft: Draft, layout: Layout) -> int:
 class _Step:
     """The prepared step: buffers and the calls bound to them."""
 
-    def __init__(
-        self,
-        draft: Draft,
-        engine: Engine,
-        loads: int,
-        results: list[int],
-        shapes: Sequence[Sequence[int]],
-    ) -> None:
+    def __init__(self, prepared: Prepared) -> None:
+        draft, engine = prepared.draft, prepared.engine
         self._engine = engine
-        self._loads = loads
-        self._results = list(zip(results, shapes, strict=True))
-        self._slots: Slots = [engine.empty((0,), NUMPY[s.dtype]) for s in draft.slots]
-        self._fresh = [
-            (i, s.elements, NUMPY[s.dtype]) for i, s in enumerate(draft.slots) if s.kind == RESULT
-        ]
-        place_arena(draft, engine, self._slots)
+        self._loads = prepared.loads
+        self._results = list(zip(prepared.results, prepared.shapes, strict=True))
+        self._none = [engine.empty((0,), NUMPY[s.dtype]) for s in draft.slots]
+        self._slots: Slots = list(self._none)
+        of_kind = {
+            kind: [(i, s) for i, s in enumerate(draft.slots) if s.kind == kind]
+            for kind in (RESULT, HOST, ALIAS)
+        }
+        self._fresh = [(i, s.elements, NUMPY[s.dtype]) for i, s in of_kind[RESULT]]
+        self._given = [(i, s.base) for i, s in of_kind[HOST]]
+        prepared.arena.allocate(draft, engine, self._slots)
         moving = {LOAD, RESULT}
         self._aliases = [
-            (i, s.base, s.offset)
-            for i, s in enumerate(draft.slots)
-            if s.kind == ALIAS and draft.slots[s.base].kind in moving
+            (i, s.base, s.offset) for i, s in of_kind[ALIAS] if draft.slots[s.base].kind in moving
         ]
+        brought = (self._given, self._fresh, self._aliases)
+        self._moving = [*range(self._loads), *(entry[0] for part in brought for entry in part)]
         self._calls = [operation.bind(self._slots) for operation in draft.operations]
 
     def run(self, loads: list[Array]) -> list[Array]:
         """The plan's outputs from its loads."""
         slots = self._slots
         slots[: self._loads] = [self._engine.flat(a) for a in loads]
+        for slot, load in self._given:
+            slots[slot] = loads[load]
         for slot, elements, dtype in self._fresh:
             slots[slot] = self._engine.empty((elements,), dtype)
         # An alias that shows part of a new array before it is filled sees it all the same.
@@ -95,11 +119,13 @@ class _Step:
         for call in self._calls:
             call()
         results = [slots[slot].reshape(shape) for slot, shape in self._results]
-        # Nothing of the caller's is held on to.
-        for slot, _, _ in self._fresh:
-            slots[slot] = slots[slot][:0]
-        slots[: self._loads] = [a[:0] for a in slots[: self._loads]]
+        self._let_go()
         return results
+
+    def _let_go(self) -> None:
+        """Hold on to nothing that is the caller's: not the old state, nor views of it."""
+        for slot in self._moving:
+            self._slots[slot] = self._none[slot]
 
 
 # ---- one operator at a time -----------------------------------------------------------------
@@ -116,7 +142,8 @@ def _place(draft: Draft, engine: Engine, call: Call, inputs: list[Layout]) -> La
     if not call.output.elements:
         return result
     if place is None:
-        _general(draft, engine, call, inputs, target)
+        put = _random if call.op.name in RANDOM else _general
+        put(draft, engine, call, inputs, target)
         return result
 
     def alone() -> None:
@@ -356,6 +383,17 @@ def _general(draft: Draft, engine: Engine, call: Call, inputs: list[Layout], tar
         return run
 
     draft.emit(sources, target, bind)
+
+
+def _random(draft: Draft, engine: Engine, call: Call, inputs: list[Layout], target: int) -> None:
+    """Random numbers; the context is read where the caller has it: no device is waited for."""
+    slot = draft.packed(inputs[0]).slot
+    context = draft.as_given(slot) if draft.slots[slot].kind == LOAD else slot
+
+    def bind(slots: Slots) -> Kernel:
+        return lambda: fill_random(engine, call, slots[target], slots[context])
+
+    draft.emit((slot,), target, bind)
 
 
 Place = Callable[[Draft, Call, list[Layout], int], None]

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from identic.kernels.arrays import Array
-from identic.kernels.compiled import compile_step
+from identic.kernels.compiled import Prepared
 from identic.kernels.cuda.device import Device
 from identic.kernels.cuda.engine import CudaEngine
-from identic.kernels.hashing.cuda import chunk_roots
+from identic.kernels.hashing import cuda as hashing
 from identic.kernels.operators import KERNELS
+from identic.protocol.errors import LocalError
 from identic.protocol.ids import Digest
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
+ASIDE = 1 << 27
+"""Bytes kept free for what kernels put aside while they run, and for their code."""
+
 
 class CudaBackend:
-    """Runs operators on a device.
+    """Runs operators on a device; the results of prepared steps stay there.
 
     Args:
         device: what holds arrays and launches.
@@ -25,6 +29,7 @@ class CudaBackend:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.engine = CudaEngine(device)
+        self._prepared: tuple[StepPlan, Prepared] | None = None
 
     @property
     def name(self) -> str:
@@ -32,14 +37,50 @@ class CudaBackend:
         return self.device.name
 
     def run(self, call: Call, inputs: Sequence[Array]) -> Array:
-        """Result of one operator as a new numpy array; inputs are numpy's or the device's."""
+        """Result of one operator as a new numpy array; inputs are numpy's or the device's.
+
+        Raises:
+            LocalError: the device has no room.
+            DeviceFault: the device has failed.
+        """
         arrays = [self.engine.held(x) for x in inputs]
         return self.device.download(KERNELS[call.op.name](self.engine, call, arrays))
 
-    def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
-        """Root over the chunks of each array, hashed on the device where it lies there (COM-3)."""
-        return chunk_roots(self.device, arrays)
-
     def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
-        """The whole step prepared; one step of it runs at a time."""
-        return compile_step(plan, self.engine)
+        """The whole step prepared; one step of it runs at a time.
+
+        Loads may be numpy's or the device's. Outputs are the device's; each lives as long as
+        the caller holds it, and its memory is then used again.
+
+        Raises:
+            LocalError: the device has no room for the step.
+        """
+        self.check_room(plan)
+        return self._of(plan).compile()
+
+    def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
+        """Root over the chunks of each array, computed where it lies (COM-3)."""
+        return hashing.chunk_roots(self.device, arrays)
+
+    def check_room(self, plan: StepPlan) -> None:
+        """Refuse a step that the device has no room for, before anything runs.
+
+        Raises:
+            LocalError: names what the step needs and what there is.
+        """
+        need, free = self._of(plan).nbytes + ASIDE, self.device.free()
+        if need > free:
+            raise LocalError(
+                f"a step needs {_mib(need)} on {self.name}, which has {_mib(free)} free",
+                remedy="free the device, take another with device = cuda:N, or set device to cpu",
+            )
+
+    def _of(self, plan: StepPlan) -> Prepared:
+        """The plan laid out, once."""
+        if self._prepared is None or self._prepared[0] is not plan:
+            self._prepared = plan, Prepared(plan, self.engine)
+        return self._prepared[1]
+
+
+def _mib(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB"

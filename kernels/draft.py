@@ -25,7 +25,7 @@ Kernel = Callable[[], None]
 Bind = Callable[[Slots], Kernel]
 """Given the table of buffers, the call that reads them from it at each step."""
 
-LOAD, ARENA, RESULT, ALIAS = range(4)
+LOAD, ARENA, RESULT, ALIAS, HOST = range(5)
 
 ALIGNMENT = 64
 
@@ -38,7 +38,7 @@ class Slot:
     elements: int
     kind: int
     base: int = -1
-    """For an alias: the slot it shows."""
+    """For an alias: the slot it shows; for a load kept as it is given: the load."""
     offset: int = 0
     """For an alias: its first element."""
     last: int = -1
@@ -118,6 +118,15 @@ class Draft:
             self.aliases[key] = len(self.slots) - 1
         return self.aliases[key]
 
+    def as_given(self, slot: int) -> int:
+        """The slot of a load's array as the caller gives it, numpy's on every engine."""
+        key = (slot, -1)
+        if key not in self.aliases:
+            load = self.slots[slot]
+            self.slots.append(Slot(load.dtype, load.elements, HOST, slot))
+            self.aliases[key] = len(self.slots) - 1
+        return self.aliases[key]
+
     def packed(self, layout: Layout) -> Layout:
         """The layout if its elements are a row-major buffer from the start, else a copy's."""
         whole = layout.elements == self.slots[layout.slot].elements
@@ -168,19 +177,31 @@ def chain_bind(
     return bind
 
 
-def place_arena(draft: Draft, engine: Engine, slots: Slots) -> None:
-    """Lay the buffers of results into one arena, each from its making to its last use."""
-    for number, operation in enumerate(draft.operations):
-        for touched in (*operation.reads, *operation.writes):
-            draft.slots[draft.base(touched)].last = number
-    offsets, size = _offsets(draft)
-    arena = engine.arena(size)
-    for index, offset in offsets.items():
-        slot = draft.slots[index]
-        slots[index] = arena[offset : offset + slot.nbytes].view(NUMPY[slot.dtype])
-    for index, slot in enumerate(draft.slots):
-        if slot.kind == ALIAS:
-            slots[index] = slots[slot.base][slot.offset :]
+@dataclass(frozen=True)
+class Arena:
+    """Where the buffers of results lie in one arena, each from its making to its last use."""
+
+    offsets: dict[int, int]
+    """In bytes, of each slot."""
+    size: int
+
+    @classmethod
+    def of(cls, draft: Draft) -> Arena:
+        """Lay out a finished draft."""
+        for number, operation in enumerate(draft.operations):
+            for touched in (*operation.reads, *operation.writes):
+                draft.slots[draft.base(touched)].last = number
+        return cls(*_offsets(draft))
+
+    def allocate(self, draft: Draft, engine: Engine, slots: Slots) -> None:
+        """Make the arena, and fill in the buffers and the aliases of them."""
+        arena = engine.arena(self.size)
+        for index, offset in self.offsets.items():
+            slot = draft.slots[index]
+            slots[index] = arena[offset : offset + slot.nbytes].view(NUMPY[slot.dtype])
+        for index, slot in enumerate(draft.slots):
+            if slot.kind == ALIAS:
+                slots[index] = slots[slot.base][slot.offset :]
 
 
 def _offsets(draft: Draft) -> tuple[dict[int, int], int]:

@@ -286,30 +286,37 @@ def _iota(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
 # ---- random numbers -------------------------------------------------------------------------
 
 
-def _random_uniform(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
+RANDOM = ("random_uniform", "random_index", "shuffled_index")
+"""Operators whose operand is a context."""
+
+
+def fill_random(engine: Engine, call: Call, out: Any, context: Any) -> None:
+    """Fill ``out`` with the result of one of ``RANDOM``; the context may be numpy's own."""
+    written = engine.words(context)
+    k0, k1, shard = (written[i] & 0xFFFFFFFF for i in (2, 3, 5))
+    if call.op.name == "random_uniform":
+        engine.calls.philox_uniform(out, k0, k1, call.integer("stream"), shard)
+    elif call.op.name == "random_index":
+        bound, stream = call.integer("bound"), call.integer("stream")
+        engine.calls.philox_index(out, k0, k1, bound, stream, shard)
+    else:
+        _shuffle(engine, call, out, written)
+
+
+def _random(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
     out = _new(engine, call.output)
-    _, _, k0, k1, _, shard = (w & 0xFFFFFFFF for w in engine.words(inputs[0]))
-    engine.calls.philox_uniform(out, k0, k1, call.integer("stream"), shard)
+    fill_random(engine, call, out, inputs[0])
     return out
 
 
-def _random_index(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
-    out = _new(engine, call.output)
-    _, _, k0, k1, _, shard = (w & 0xFFFFFFFF for w in engine.words(inputs[0]))
-    engine.calls.philox_index(out, k0, k1, call.integer("bound"), call.integer("stream"), shard)
-    return out
-
-
-def _shuffled_index(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
-    k0, k1, _, _, step, shard = engine.words(inputs[0])
-    out = _new(engine, call.output)
+def _shuffle(engine: Engine, call: Call, out: Any, context: Sequence[int]) -> None:
+    k0, k1, _, _, step, shard = context
     first = (step * call.integer("shards") + shard) * out.size % _TWO_64
-    for start, piece in aligned_pieces(out, first):
-        # The native twin names a position by step, shards and shard, in units of its length.
+    for start, piece in aligned_pieces(out.reshape(-1), first):
+        # An engine names a position by step, shards and shard, in units of its length.
         high, low = divmod(start // piece.size, _SHARDS)
         key = (k0 & 0xFFFFFFFF, k1 & 0xFFFFFFFF)
         engine.calls.shuffled_index(piece, *key, call.integer("bound"), high, _SHARDS, low)
-    return out
 
 
 def aligned_pieces(out: Any, first: int) -> Iterator[tuple[int, Any]]:
@@ -360,8 +367,6 @@ KERNELS: dict[str, Kernel] = {
     "pad": _pad,
     "full": _full,
     "iota": _iota,
-    "random_uniform": _random_uniform,
-    "random_index": _random_index,
-    "shuffled_index": _shuffled_index,
+    **dict.fromkeys(RANDOM, _random),
 }
 """Every operator by the calls of an engine."""

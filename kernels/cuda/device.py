@@ -120,6 +120,14 @@ class Device(Protocol):
         """
         ...
 
+    def free(self) -> int:
+        """Bytes that arrays may still take, those of arrays that are given back among them.
+
+        Raises:
+            DeviceFault: the device does not answer.
+        """
+        ...
+
     def synchronize(self) -> None:
         """Wait until everything launched has run.
 

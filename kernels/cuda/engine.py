@@ -85,5 +85,5 @@ class CudaEngine:
         return self.device.empty((size,), np.dtype("u1"))
 
     def words(self, array: Any) -> list[int]:
-        """Bit patterns of the elements, after everything launched before."""
-        return words(self.device.download(array))
+        """Bit patterns of the elements; of the device's, after everything launched before."""
+        return words(self.device.download(array) if self.device.holds(array) else array)

@@ -19,6 +19,7 @@ import numpy as np
 from identic.kernels.arrays import Array
 from identic.kernels.cuda import source
 from identic.kernels.cuda.device import Argument, Kernel, Words
+from identic.protocol.errors import LocalError
 
 HERE = Path(__file__).parent
 BUILT = HERE.parents[2] / "build" / "shim"
@@ -134,6 +135,8 @@ class ShimDevice:
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """An array of no particular content, between guards."""
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        if size > self.free():
+            raise LocalError(f"no room for {size} bytes on {self.name}", remedy="")
         room = np.full(size + 3 * GUARD, 0xA5, np.uint8)
         first = GUARD + -(room.ctypes.data + GUARD) % GUARD
         self._rooms[id(room)] = weakref.ref(room), first, first + size
@@ -156,6 +159,13 @@ class ShimDevice:
     def download(self, array: Array) -> Array:
         """A copy of an array."""
         return np.array(array, order="C", copy=True, subok=False)
+
+    def free(self) -> int:
+        """What arrays that still live leave of the capacity."""
+        gone = [k for k, (room, _, _) in self._rooms.items() if room() is None]
+        for key in gone:
+            del self._rooms[key]
+        return self.capacity - sum(end - first for _, first, end in self._rooms.values())
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""
