@@ -4,8 +4,10 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 PYTHON ?= python3
-# Compiler jobs of the native build and worker processes of the tests.
+# Compiler jobs of the native build.
 JOBS ?= 2
+# Worker processes of the tests: more than cores, since many tests wait for processes of their own.
+WORKERS ?= 4
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -30,10 +32,10 @@ demo: native  ## Train a GPT on a local network of nodes, catch a lie, print the
 	$(BIN)/identic demo
 
 test: native  ## Run the tests (PYTEST_ARGS adds to the command line).
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 test-all: native  ## Run every test, those that take long too.
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup -m '' $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup -m '' $(PYTEST_ARGS)
 
 test-arm: $(INSTALL)  ## Run the vector suite on AArch64 code, cross-compiled, under qemu.
 	$(PY) -m tests.kernels.arm $(PYTEST_ARGS)
