@@ -20,7 +20,10 @@ from identic.kernels.engine import Calls
 from identic.kernels.index import cuda as index
 from identic.kernels.layout import cuda as layout
 from identic.kernels.matmul import cuda as matmul
+from identic.kernels.pool import cuda as pool
 from identic.kernels.random import cuda as random
+from identic.kernels.reduce import cuda as reduce
+from identic.kernels.scan import cuda as scan
 from identic.kernels.scatter import cuda as scatter
 from identic.kernels.sort import cuda as sort
 
@@ -33,6 +36,16 @@ LAUNCHERS: dict[str, Callable[..., None]] = {
     "conv": conv.conv,
     "conv_dx": conv.conv_dx,
     "conv_dw": conv.conv_dw,
+    "max_pool": pool.max_pool,
+    "max_pool_indices": pool.max_pool_indices,
+    "max_pool_dx": pool.max_pool_dx,
+    "sum_pool": pool.sum_pool,
+    "sum_pool_dx": pool.sum_pool_dx,
+    "sum_last": reduce.sum_last,
+    "sum_first": reduce.sum_first,
+    "amax": reduce.amax,
+    "argmax": reduce.argmax,
+    "cumsum": scan.cumsum,
     "argsort": sort.argsort,
     "set_rows": scatter.set_rows,
     "scatter": scatter.scatter,
