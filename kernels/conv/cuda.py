@@ -15,6 +15,7 @@ import numpy as np
 from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
 from identic.kernels.matmul.cuda import (
     CHUNK,
+    FLAT,
     LARGE,
     ROOM,
     Cut,
@@ -28,7 +29,6 @@ from identic.kernels.matmul.cuda import (
 FORWARD, DX, DW = range(3)
 """The three products, as ``cuda_shape.h`` numbers them."""
 
-FLAT = Tile(64, 128, 4, 8, 4)
 THIN = Tile(16, 128, 4, 4, 4)
 """For few rows: outputs of a group, for the gradient in x its channels."""
 
@@ -153,19 +153,18 @@ PLAIN = tuple(
 )
 
 
-def tiled(product: Product) -> Tile | None:
-    """The tile for a product, or ``None`` where its elements are better computed alone."""
+def tiled(product: Product) -> tuple[Tile, ...]:
+    """Tiles for a product; none where its elements are better computed alone."""
     rows, columns, _ = product.matrix
-    tile = LARGE if rows > FLAT.m else FLAT if rows > THIN.m else THIN
-    filled = -(-rows // tile.m) * tile.m * -(-columns // tile.n) * tile.n
-    return tile if product.near and filled < _PLAIN_COST * rows * columns else None
+    tiles = (LARGE, FLAT) if rows > FLAT.m else (FLAT, THIN) if rows > THIN.m else (THIN,)
+    least = tiles[-1]
+    filled = -(-rows // least.m) * least.m * -(-columns // least.n) * least.n
+    return tiles if product.near and filled < _PLAIN_COST * rows * columns else ()
 
 
-def choose_cut(device: Device, product: Product, tile: Tile) -> Cut:
-    """How to cut a product for a device."""
-    rows, columns, steps = product.matrix
-    tiles = product.sizes[1] * -(-rows // tile.m) * -(-columns // tile.n)
-    return choose(device, tile, tiles, product.elements, steps)
+def choose_cut(device: Device, product: Product, tiles: Sequence[Tile]) -> Cut:
+    """How to cut a product for a device, into one of ``tiles``."""
+    return choose(device, tiles, product.sizes[1], *product.matrix, product.elements)
 
 
 def convolve(
@@ -179,11 +178,12 @@ def convolve(
         # NUM-10: an empty contraction is +0.
         fold(device, out, out, elements, 0, 1)
         return
-    tile = how.tile if how else tiled(product)
-    if tile is None:
+    tiles = (how.tile,) if how else tiled(product)
+    if not tiles:
         _convolve_plainly(device, product, out, left, right)
         return
-    how = how or choose_cut(device, product, tile)
+    how = how or choose_cut(device, product, tiles)
+    tile = how.tile
     planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
     rows, columns, _ = product.matrix
     strides = product.strides

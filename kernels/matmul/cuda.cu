@@ -34,7 +34,7 @@
 #define IDN_RIGHT IDN_WIDE
 #endif
 
-constexpr int DOWN = 8; /* rows of tiles that are run through together */
+constexpr unsigned DOWN = 8; /* rows of tiles that are run through together */
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
@@ -153,12 +153,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 matmul(float* __restrict__ out, const float* __restrict__ left, const float* __restrict__ right,
        const Words<17> sizes) {
   const long long m = sizes.v[0], n = sizes.v[1], k = sizes.v[2];
-  const long long down = (m + TILE_M - 1) / TILE_M, across = (n + TILE_N - 1) / TILE_N;
-  const long long number = blockIdx.x % (down * across), slice = blockIdx.x / (down * across);
-  const long long range = slice % sizes.v[14], batch = slice / sizes.v[14];
-  const long long band = number / (DOWN * across), within = number % (DOWN * across);
-  const long long height = min(down - band * DOWN, (long long)DOWN);
-  const long long row = (band * DOWN + within % height) * TILE_M, column = within / height * TILE_N;
+  /* A grid has less than 2^31 blocks. */
+  const unsigned down = (unsigned)((m + TILE_M - 1) / TILE_M), across = (unsigned)((n + TILE_N - 1) / TILE_N);
+  const unsigned slice = blockIdx.x / (down * across), number = blockIdx.x % (down * across);
+  const unsigned ranges = (unsigned)sizes.v[14];
+  const long long range = slice % ranges, batch = slice / ranges;
+  const unsigned band = number / (DOWN * across), within = number % (DOWN * across);
+  const unsigned height = min(down - band * DOWN, DOWN);
+  const long long row = (long long)(band * DOWN + within % height) * TILE_M;
+  const long long column = (long long)(within / height) * TILE_N;
   const long long first = range * sizes.v[13] * CHUNK, stop = min(first + sizes.v[13] * CHUNK, k);
 
   const float* const from_left = left + batch * sizes.v[3] + row * sizes.v[4] + first * sizes.v[5];

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ _WIDE, _LINES, _STEPS = range(3)
 _FOUR = 16
 """Bytes of four floats, which are read and written at once."""
 _BLOCK = 256
+
+# What a cut is judged by; it tunes speed only.
+_LANES = 128
+"""Products of a multiprocessor in a cycle."""
+_BYTES, _TRAFFIC = 8, 16
+"""Bytes that an element of a plane costs, and those that a multiprocessor moves in a cycle."""
+_FEW = 4
+"""Ranges of k that are tried even where there are tiles enough: the last ones may not be."""
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -49,6 +58,12 @@ class Tile:
         return self.m * self.n // (self.thread_m * self.thread_n)
 
     @property
+    def rate(self) -> float:
+        """About what part of its instructions are products: the others are ten for each step."""
+        results = self.thread_m * self.thread_n
+        return results / (results + 10)
+
+    @property
     def macros(self) -> tuple[tuple[str, str], ...]:
         """Macros of ``cuda_tile.h``."""
         names = ("TILE_M", "TILE_N", "THREAD_M", "THREAD_N", "LANES_M", "TILE_K")
@@ -58,6 +73,8 @@ class Tile:
 
 LARGE = Tile(128, 128, 8, 8, 4)
 """For results with enough tiles to keep a device busy."""
+TALL = Tile(128, 64, 8, 4, 4)
+FLAT = Tile(64, 128, 4, 8, 4)
 SMALL = Tile(64, 64, 4, 4, 4)
 NARROW = Tile(128, 16, 4, 4, 8)
 """For few columns, and by transposing for few rows."""
@@ -97,28 +114,50 @@ def cut(tile: Tile, chunks: int, most: int) -> Cut:
     return Cut(tile, each, ranges, span, -(-chunks // span))
 
 
-def choose(device: Device, tile: Tile, tiles: int, elements: int, k: int) -> Cut:
-    """Ranges of k that keep a device busy with a result of few tiles, if there is room."""
+@cache
+def _best(processors: int, tile: Tile, tiles: int, elements: int, k: int) -> tuple[float, Cut]:
+    """The cheapest cut for a tile, with its cost in cycles of a multiprocessor."""
     chunks = -(-k // CHUNK)
-    if tiles < device.multiprocessors:
-        found = cut(tile, chunks, 2 * device.multiprocessors // max(1, tiles))
-        if found.planes * elements <= ROOM:
-            return found
-    return cut(tile, chunks, 1)
+    most = max(1, min(chunks, 2 * processors // max(1, tiles)))
+    each = {1, *(n << i for n in (2, 3) for i in range(most.bit_length())), most}
+    cuts = {cut(tile, chunks, n) for n in each if n <= most or n <= _FEW}
+    fitting = [c for c in cuts if c.planes == 1 or c.planes * elements <= ROOM]
+
+    def cost(how: Cut) -> float:
+        rounds = -(-tiles * how.ranges // processors)
+        products = rounds * min(how.chunks * CHUNK, k) * tile.m * tile.n
+        sums = how.planes * elements / processors if how.planes > 1 else 0.0
+        return products / (_LANES * tile.rate) + sums * _BYTES / _TRAFFIC
+
+    return min(((cost(c), c) for c in fitting), key=lambda pair: (pair[0], pair[1].ranges))
+
+
+def choose(
+    device: Device, tiles: Sequence[Tile], batch: int, m: int, n: int, steps: int, elements: int
+) -> Cut:
+    """One of ``tiles``, and ranges of k if a device has time for more blocks and room for planes.
+
+    Args:
+        device: where it runs.
+        tiles: those that may be taken.
+        batch: how many products there are.
+        m: rows of each.
+        n: columns of each.
+        steps: what each sums over.
+        elements: elements of all results together.
+    """
+
+    def best(tile: Tile) -> tuple[float, Cut]:
+        blocks = batch * -(-m // tile.m) * -(-n // tile.n)
+        return _best(device.multiprocessors, tile, blocks, elements, steps)
+
+    return min(map(best, tiles), key=lambda pair: pair[0])[1]
 
 
 def choose_product(device: Device, batch: int, m: int, n: int, k: int) -> Cut:
     """How to cut a product for a device."""
-
-    def tiles(tile: Tile) -> int:
-        return batch * -(-m // tile.m) * -(-n // tile.n)
-
-    tile = LARGE
-    if n <= NARROW.n:
-        tile = NARROW
-    elif min(m, n) <= SMALL.m or tiles(LARGE) < device.multiprocessors // 4:
-        tile = SMALL
-    return choose(device, tile, tiles(tile), batch * m * n, k)
+    tiles = (NARROW,) if n <= NARROW.n else (LARGE, TALL, FLAT, SMALL)
+    return choose(device, tiles, batch, m, n, k, batch * m * n)
 
 
 def address(array: Any) -> int:

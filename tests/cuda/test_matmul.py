@@ -105,6 +105,18 @@ def test_num_10__spans_of_planes() -> None:
     assert spans == {1: (cuda.WHOLE, 1), 2: (16, 3), 3: (1, 40), 40: (1, 40)}
 
 
+def test_few_tiles_are_cut_and_many_are_not() -> None:
+    device = ShimDevice(multiprocessors=132)
+    assert cuda.choose_product(device, 1, 4096, 4096, 4096) == cuda.cut(cuda.LARGE, 16, 1)
+    assert cuda.choose_product(device, 1, 768, 768, 8192).ranges > 2
+    assert cuda.choose_product(device, 1, 64, 64, 256).tile is cuda.SMALL
+    assert cuda.choose_product(device, 96, 1024, 1024, 64).ranges == 1
+    assert cuda.choose_product(device, 96, 1024, 64, 1024).tile is cuda.TALL
+    assert cuda.choose_product(device, 96, 64, 1024, 1024).tile is cuda.FLAT
+    huge = cuda.choose_product(device, 1, 2048, 1024, 1 << 30)
+    assert huge.planes == 1
+
+
 @pytest.mark.parametrize(("m", "n"), [(3, 50), (50, 3), (1, 1), (1, 300)])
 def test_num_10__few_rows_are_computed_as_few_columns(m: int, n: int) -> None:
     for left, right in [("steps", "lines"), ("wide", "steps")]:
@@ -126,9 +138,10 @@ def test_num_11__what_fills_a_tile_is_not_multiplied() -> None:
     assert device.download(out).view(np.uint32)[0] == 0x80000000
 
 
-@pytest.mark.parametrize("steps", [8, 32])
-def test_launch_shapes_change_no_bit(steps: int) -> None:
-    tile = replace(cuda.SMALL, k=steps)
+@pytest.mark.parametrize(
+    "tile", [replace(cuda.SMALL, k=8), replace(cuda.SMALL, k=32), cuda.TALL, cuda.FLAT]
+)
+def test_launch_shapes_change_no_bit(tile: cuda.Tile) -> None:
     check(ShimDevice(), (1, 70, 50, 300), ("lines", "steps"), cuda.cut(tile, 2, 1))
 
 
