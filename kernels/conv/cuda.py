@@ -24,6 +24,7 @@ from identic.kernels.matmul.cuda import (
     choose,
     cut,
     fold,
+    multiply,
 )
 
 FORWARD, DX, DW = range(3)
@@ -125,6 +126,16 @@ class Product:
             for size, window, stride, dilation, before, count in self.axes
         )
         return max(reach, *self.shape, *self.matrix) < _FAR
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether each window is one place, each place a window's, and planes fill tiles."""
+        alone = all(
+            size == count and (window, stride, before) == (1, 1, 0)
+            for size, window, stride, _, before, count in self.axes
+        )
+        filled = -(-self.plane // LARGE.n) * LARGE.n
+        return alone and self.sizes[1] == 1 and 4 * filled <= 5 * self.plane
 
     @property
     def strided(self) -> bool:
@@ -234,6 +245,27 @@ def _sizes(sizes: Sequence[int]) -> tuple[int, int, int, int]:
     return batch, groups, channels, outputs
 
 
+def _convolve(
+    device: Device,
+    direction: int,
+    out: Any,
+    gathered: Any,
+    w: Any,
+    sizes: Sequence[int],
+    axes: tuple[Axis, Axis],
+) -> None:
+    """``conv`` or ``conv_dx``: of single places a product of ``w`` with each image as it lies."""
+    product = Product(direction, _sizes(sizes), axes)
+    if not product.pointwise:
+        convolve(device, None, product, out, w, gathered)
+        return
+    rows, _, steps = product.matrix
+    plane = product.plane
+    w_strides = (0, steps, 1) if direction == FORWARD else (0, 1, rows)
+    shape = (product.sizes[0], rows, plane, steps)
+    multiply(device, None, out, w, gathered, shape, w_strides, (steps * plane, plane, 1))
+
+
 def conv(
     device: Device, out: Any, x: Any, w: Any, sizes: Sequence[int], down: Axis, across: Axis
 ) -> None:
@@ -248,14 +280,14 @@ def conv(
         down: size, window, stride, dilation, before and count of the first spatial axis.
         across: the same of the second.
     """
-    convolve(device, None, Product(FORWARD, _sizes(sizes), (down, across)), out, w, x)
+    _convolve(device, FORWARD, out, x, w, sizes, (down, across))
 
 
 def conv_dx(
     device: Device, out: Any, grad: Any, w: Any, sizes: Sequence[int], down: Axis, across: Axis
 ) -> None:
     """The gradient of ``conv`` in x: ``out`` as x, ``grad`` as its result, the rest as there."""
-    convolve(device, None, Product(DX, _sizes(sizes), (down, across)), out, w, grad)
+    _convolve(device, DX, out, grad, w, sizes, (down, across))
 
 
 def conv_dw(

@@ -139,6 +139,14 @@ def test_op_40__paddings_strides_and_dilations_beyond_32_bits(direction: int) ->
     assert [k.file for k in launched] == ["conv/cuda_plain.cu"]
 
 
+@pytest.mark.parametrize("direction", [FORWARD, DX])
+def test_windows_of_one_place_are_products_of_images(direction: int) -> None:
+    product = Product(direction, (2, 1, 7, 6), (axis(8, 1), axis(16, 1)))
+    assert [k.file for k in launch_all(product)] == ["matmul/cuda.cu"]
+    strided = replace(product, axes=(axis(8, 1), axis(31, 1, 2)))
+    assert [k.file for k in launch_all(strided)] == ["conv/cuda.cu"]
+
+
 def launch_all(product: Product) -> list[Kernel]:
     """What the launcher of a product runs on a small device."""
     device = ShimDevice()
