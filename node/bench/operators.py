@@ -63,8 +63,17 @@ def product(size: int, form: str) -> Case:
 # ---- captured functions ---------------------------------------------------------------------
 
 
+Runnable = tuple[Program, list[Array], list[Array]]
+"""A program with a state to start from and its data."""
+
+
 def captured(function: Function, inputs: Sequence[Tensor]) -> Timed:
-    """A function as a prepared step: its inputs are the step's data, its results buffers."""
+    """A function as a prepared step."""
+    return _step(*as_program(function, inputs))
+
+
+def as_program(function: Function, inputs: Sequence[Tensor]) -> Runnable:
+    """A function as a step: its inputs are the step's data, its results buffers."""
     traced = trace(lambda _, *x: function(*x), [torch.zeros(6, dtype=torch.int64), *inputs])
     data = [*(x.numpy() for x in inputs), *traced.constants]
     types = [_type(array) for array in data]
@@ -87,8 +96,7 @@ def captured(function: Function, inputs: Sequence[Tensor]) -> Timed:
         gradient=gradient,
         update=Section((*types, CONTEXT_TYPE), (), ()),
     )
-    state = [np.zeros(v.type.shape, np.float32) for v in program.state]
-    return _step(program, state, data)
+    return program, [np.zeros(v.type.shape, np.float32) for v in program.state], data
 
 
 def _step(program: Program, state: list[Array], data: Sequence[Array]) -> Timed:
@@ -109,37 +117,44 @@ def _function(function: Function, *inputs: Tensor) -> Case:
     return Case(captured(function, inputs), {"torch": lambda: function(*inputs)})
 
 
-def _softmax(x: Tensor) -> Sequence[Tensor]:
+def softmax(x: Tensor) -> Sequence[Tensor]:
+    """Softmax over rows."""
     return [F.softmax(x, -1)]
 
 
-def _softmax_both(x: Tensor, g: Tensor) -> Sequence[Tensor]:
+def softmax_both(x: Tensor, g: Tensor) -> Sequence[Tensor]:
+    """Softmax over rows and its gradient."""
     x = x.detach().requires_grad_()
     y = F.softmax(x, -1)
     return [y.detach(), *torch.autograd.grad(y, [x], g)]
 
 
-def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Sequence[Tensor]:
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Sequence[Tensor]:
+    """Layer norm over rows."""
     return [F.layer_norm(x, weight.shape, weight, bias)]
 
 
-def _layer_norm_both(x: Tensor, weight: Tensor, bias: Tensor, g: Tensor) -> Sequence[Tensor]:
+def layer_norm_both(x: Tensor, weight: Tensor, bias: Tensor, g: Tensor) -> Sequence[Tensor]:
+    """Layer norm over rows and its gradients."""
     inputs = [t.detach().requires_grad_() for t in (x, weight, bias)]
     y = F.layer_norm(inputs[0], weight.shape, inputs[1], inputs[2])
     return [y.detach(), *torch.autograd.grad(y, inputs, g)]
 
 
-def _gelu(x: Tensor) -> Sequence[Tensor]:
+def gelu(x: Tensor) -> Sequence[Tensor]:
+    """The exact gelu."""
     return [F.gelu(x)]
 
 
-def _gelu_both(x: Tensor, g: Tensor) -> Sequence[Tensor]:
+def gelu_both(x: Tensor, g: Tensor) -> Sequence[Tensor]:
+    """The exact gelu and its gradient."""
     x = x.detach().requires_grad_()
     y = F.gelu(x)
     return [y.detach(), *torch.autograd.grad(y, [x], g)]
 
 
-def _cross_entropy_both(x: Tensor, y: Tensor) -> Sequence[Tensor]:
+def cross_entropy_both(x: Tensor, y: Tensor) -> Sequence[Tensor]:
+    """Mean cross entropy and its gradient."""
     x = x.detach().requires_grad_()
     loss = F.cross_entropy(x, y)
     return [loss.detach(), *torch.autograd.grad(loss, [x])]
@@ -159,6 +174,17 @@ def _classes() -> Tensor:
 
 def _adamw(side: int = 1024) -> Case:
     """AdamW on one square parameter."""
+    program, state, data = adamw_program(side)
+    start = _numbers(side, side)
+    names = {"torch": False, "torch, fused": True}
+    return Case(
+        _step(program, state, data),
+        {n: _torch_adamw(start, data[0], fused=f) for n, f in names.items()},
+    )
+
+
+def adamw_program(side: int) -> Runnable:
+    """AdamW on one square parameter as a step; the gradient is the first of its data."""
     job = identic.TrainingJob(
         model=None,
         loss=print,
@@ -191,11 +217,8 @@ def _adamw(side: int = 1024) -> Case:
         gradient=first,
         update=second,
     )
-    start = _numbers(side, side)
     zeros = [np.zeros(v.type.shape, np.float32) for v in program.state[1:]]
-    ours = _step(program, [start.numpy().copy(), *zeros], [gradient, schedule])
-    names = {"torch": False, "torch, fused": True}
-    return Case(ours, {n: _torch_adamw(start, gradient, fused=f) for n, f in names.items()})
+    return program, [_numbers(side, side).numpy().copy(), *zeros], [gradient, schedule]
 
 
 def _torch_adamw(start: Tensor, gradient: Array, *, fused: bool) -> Timed:
@@ -219,13 +242,13 @@ def benchmarks() -> Iterator[Benchmark]:
     both = (_numbers(*scores), _numbers(*scores).flip(0))
     rows, vector = _numbers(ROWS, WIDTH), _numbers(WIDTH)
     for name, function, inputs in (
-        ("gelu", _gelu, [_numbers(ROWS, WIDE)]),
-        ("gelu and gradient", _gelu_both, [_numbers(ROWS, WIDE), gradient]),
-        ("softmax", _softmax, both[:1]),
-        ("softmax and gradient", _softmax_both, both),
-        ("layer norm", _layer_norm, [rows, vector, vector]),
-        ("layer norm and gradient", _layer_norm_both, [rows, vector, vector, rows.flip(0)]),
-        ("cross entropy and gradient", _cross_entropy_both, [_numbers(ROWS, CLASSES), _classes()]),
+        ("gelu", gelu, [_numbers(ROWS, WIDE)]),
+        ("gelu and gradient", gelu_both, [_numbers(ROWS, WIDE), gradient]),
+        ("softmax", softmax, both[:1]),
+        ("softmax and gradient", softmax_both, both),
+        ("layer norm", layer_norm, [rows, vector, vector]),
+        ("layer norm and gradient", layer_norm_both, [rows, vector, vector, rows.flip(0)]),
+        ("cross entropy and gradient", cross_entropy_both, [_numbers(ROWS, CLASSES), _classes()]),
     ):
         yield Benchmark(name, partial(_function, function, *inputs))
     yield Benchmark("adamw, 1 M numbers", _adamw)

@@ -1,0 +1,149 @@
+"""The checks of a device in their smallest form, on the stand-in for one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from identic.kernels.arrays import Array
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda_backend import CudaBackend
+from identic.node.bench.rows import Row
+from identic.protocol.errors import LocalError
+from identic.protocol.hashing import EMPTY_ROOT, fold
+from identic.protocol.hashing import leaf_hash as leaf
+from identic.protocol.ops.base import Call
+from tests.cuda.shim.device import ShimDevice
+from tests.device import __main__ as script
+from tests.device import checks, part, ratios, roots, stand_ins
+from tests.device.setting import Finding, Setting
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def setting() -> Setting:
+    """The stand-in, and the smallest sizes."""
+    return Setting(ShimDevice(), CpuBackend(), least=True, torch_device="cpu")
+
+
+@pytest.mark.parametrize("name", sorted({*checks.CHECKS, "roots"}))
+def test_every_check_comes_out_right(setting: Setting, name: str) -> None:
+    found = list(part.found(name, setting))
+    assert found
+    assert [one for one in found if one["ok"] is not True] == []
+
+
+class Negating(CudaBackend):
+    """Operators with a wrong sign."""
+
+    def run(self, call: Call, inputs: Sequence[Array]) -> Array:
+        negative: Array = -super().run(call, inputs)
+        return negative
+
+
+class Wrong(Setting):
+    """A device with a wrong sign."""
+
+    @cached_property
+    def backend(self) -> CudaBackend:
+        return Negating(self.device)
+
+
+def test_a_wrong_bit_is_found(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Wrong(setting.device, setting.cpu, least=True)
+    assert any(f.ok is False for f in checks.vectors(wrong))
+    assert any(f.ok is False for f in checks.random_calls(wrong))
+    stored = json.loads(roots.GOLDEN.read_text(encoding="utf-8"))
+    stored["mlp"]["end"] = "00" * 32
+    monkeypatch.setattr(roots, "GOLDEN", _File(json.dumps(stored)))
+    assert [f.ok for f in roots.roots(setting)] == [False, True]
+    assert [f.ok for f in checks.random_calls(Setting(setting.device, None))] == [None]
+
+
+class _File:
+    """A file of some text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def read_text(self, encoding: str) -> str:
+        assert encoding == "utf-8"
+        return self.text
+
+
+def test_the_stored_roots_are_those_of_the_cpu() -> None:
+    stored = json.loads(roots.GOLDEN.read_text(encoding="utf-8"))
+    assert set(stored) == set(roots.RUNS)
+    assert roots.made(["mlp"]) == {"mlp": stored["mlp"]}
+
+
+@pytest.mark.long
+def test_all_stored_roots_are_those_of_the_cpu() -> None:
+    assert roots.made(list(roots.RUNS)) == json.loads(roots.GOLDEN.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["products", "hashing", "fused"])
+def test_times_are_rows_of_the_bench(setting: Setting, name: str) -> None:
+    found = list(part.found(name, setting))
+    assert found
+    for one in found:
+        assert Row(**one).ours_s > 0
+        assert script.told(one).startswith(one["name"])
+
+
+@pytest.mark.long
+def test_a_step_of_a_gpt_is_timed(setting: Setting) -> None:
+    found = [one["name"] for one in part.found("gpt-2 small", setting)]
+    assert found == ["GPT-2 small step, 8 x 1024", "GPT-2 small step, 8 x 1024 and state root"]
+
+
+def test_every_part_has_a_limit() -> None:
+    assert set(script.LIMITS) == {*checks.CHECKS, *ratios.RATIOS, "roots"}
+
+
+def test_a_part_that_fails_does_not_keep_others_from_running() -> None:
+    right = json.dumps({"name": "x", "ok": True, "note": ""})
+    ends = {"vectors": ("stopped after 70 s", [right], "said"), "roots": ("ok", ["?", right], "")}
+    lines: list[str] = []
+    found = script.report(list(ends), 100.0, lambda name, _: ends[name], lines.append)
+    assert [p["ended"] for p in found["parts"]] == ["stopped after 70 s", "ok"]
+    assert len(found["checks"]) == 2
+    assert not script.good(found)
+    assert "said" in lines
+    late = script.report(["roots"], 0.0, lambda name, _: ends[name], lines.append)
+    assert late["parts"][0]["ended"] == "no time left"
+    assert script.good(script.report(["roots"], 9.0, lambda name, _: ends[name], lines.append))
+
+
+def test_a_process_is_stopped_at_its_limit_and_reported_when_it_fails() -> None:
+    ended, lines, _ = script.process("vectors", 0.01)
+    assert (ended, lines) == ("stopped after 0 s", [])
+
+
+def test_stand_ins_hash_and_refuse_the_rest() -> None:
+    plain = stand_ins.PlainHashes("native")
+    data = bytes(range(200)) * 50
+    hashes = plain.chunk_hashes(memoryview(data), 4096, b"\0")
+    want = [leaf(data[at : at + 4096]) for at in range(0, len(data), 4096)]
+    assert hashes == b"".join(want)
+    assert plain.tree_root(hashes, b"\1") == fold(want)
+    assert plain.tree_root(b"", b"\1") == EMPTY_ROOT
+    with pytest.raises(LocalError, match=r"native.matmul of 2 values"):
+        plain.matmul(1)
+    assert stand_ins.install()
+
+
+def test_the_script_is_one_that_a_shell_reads() -> None:
+    assert subprocess.run(["sh", "-n", HERE / "run.sh"], check=False).returncode == 0
+
+
+def test_a_finding_is_told_in_words() -> None:
+    for ok, word in ((True, "right"), (False, "WRONG"), (None, "cannot tell")):
+        finding = Finding("x", ok)
+        assert word in script.told({"name": finding.name, "ok": finding.ok, "note": finding.note})
