@@ -112,11 +112,23 @@ class ShimDevice:
             ShimError: it waits for ever, writes outside its arrays, or takes other arguments.
         """
         self.launches.append(kernel)
+        self.run(source.text(kernel), kernel.entry, grid, block, *arguments, shared=shared)
+
+    def run(
+        self,
+        text: str,
+        entry: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        *arguments: Argument,
+        shared: int = 0,
+    ) -> None:
+        """Run an entry point of a text to its end."""
         sizes = [(*s, 1, 1)[:3] for s in (grid, block)]
         if min(min(s) for s in sizes) < 1 or np.prod(sizes[1]) > 1024:
-            raise ShimError(f"{kernel.entry}: a launch of {grid} blocks of {block}")
+            raise ShimError(f"{entry}: a launch of {grid} blocks of {block}")
         if max(sizes[0][1:]) > 65535 or sizes[0][0] >= 1 << 31 or shared > 232448:
-            raise ShimError(f"{kernel.entry}: no device has a grid of {grid}, {shared} bytes")
+            raise ShimError(f"{entry}: no device has a grid of {grid}, {shared} bytes")
         passed = [_passed(x) for x in arguments]
         kinds = (ctypes.c_int * len(passed))(*(kind for kind, _ in passed))
         lengths = (ctypes.c_int * len(passed))(*(ctypes.sizeof(value) for _, value in passed))
@@ -125,12 +137,12 @@ class ShimDevice:
             *((ctypes.c_longlong * 3)(*s) for s in sizes),
             *(shared, self.order, len(passed), kinds, lengths, values),
         )
-        fault = _entry(source.text(kernel), kernel.entry)(ctypes.byref(how))
+        fault = _entry(text, entry)(ctypes.byref(how))
         if fault:
-            raise ShimError(f"{kernel.file}, {kernel.entry}: {_FAULTS[fault]}")
+            raise ShimError(f"{entry}: {_FAULTS[fault]}")
         for x in arguments:
             if isinstance(x, np.ndarray):
-                self._check_guards(kernel, x)
+                self._check_guards(entry, x)
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """An array of no particular content, between guards."""
@@ -170,7 +182,7 @@ class ShimDevice:
     def synchronize(self) -> None:
         """Nothing is ever under way."""
 
-    def _check_guards(self, kernel: Kernel, array: Array) -> None:
+    def _check_guards(self, entry: str, array: Array) -> None:
         room = array
         while isinstance(room.base, np.ndarray):
             room = room.base
@@ -178,7 +190,7 @@ class ShimDevice:
         if known is None or known() is not room:
             return
         if (room[:first] != 0xA5).any() or (room[end:] != 0xA5).any():
-            raise ShimError(f"{kernel.file}, {kernel.entry}: writes outside an array")
+            raise ShimError(f"{entry}: writes outside an array")
 
 
 def _passed(argument: Argument) -> tuple[int, Any]:

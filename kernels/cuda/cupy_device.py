@@ -1,0 +1,174 @@
+"""A CUDA device through CuPy: its arrays, its memory pool, and modules compiled from text.
+
+The only file that imports CuPy. One stream carries everything, in the order of the calls, so
+that memory given back is used again only by what was launched later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from identic.kernels.arrays import Array
+from identic.kernels.cuda import source
+from identic.kernels.cuda.device import Argument, DeviceFault, Kernel, Words
+from identic.protocol.errors import LocalError
+
+SHARED = 48 << 10
+"""Bytes of dynamic shared memory that a kernel may take without being asked to."""
+
+
+class CupyDevice:
+    """One device of this machine.
+
+    Args:
+        index: its number, as CUDA counts.
+
+    Raises:
+        LocalError: there is no such device, or no driver.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        self.name = f"cuda:{index}"
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise LocalError(
+                f"no CUDA driver answers ({error})",
+                remedy="install NVIDIA's driver, or use the CPU",
+            ) from error
+        if index >= count:
+            raise LocalError(
+                f"there is no device {self.name}",
+                remedy=f"this machine has {count}, from cuda:0 on",
+            )
+        self._index = index
+        self._device = cupy.cuda.Device(index)
+        self._functions: dict[Kernel, Any] = {}
+        self._modules: dict[str, Any] = {}
+        with self._faults(), self._device:
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self._pool = cupy.cuda.MemoryPool()
+            self.multiprocessors = int(self._device.attributes["MultiProcessorCount"])
+            self.compute_capability = int(self._device.compute_capability)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Sequence[int],
+        block: Sequence[int],
+        *arguments: Argument,
+        shared: int = 0,
+    ) -> None:
+        """Queue a kernel.
+
+        Raises:
+            LocalError: the device cannot compile it.
+            DeviceFault: it cannot run it, or a launch before has failed.
+        """
+        with self._current():
+            function = self._function(kernel)
+            if shared > SHARED and function.max_dynamic_shared_size_bytes < shared:
+                function.max_dynamic_shared_size_bytes = shared
+            passed = tuple(_passed(a) for a in arguments)
+            function(tuple(grid), tuple(block), passed, shared_mem=shared)
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """A new array, from memory given back where there is some.
+
+        Raises:
+            LocalError: there is no room.
+        """
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        with self._current():
+            return cupy.ndarray(tuple(shape), dtype, memptr=self._pool.malloc(size))
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array lies on this device."""
+        return isinstance(array, cupy.ndarray) and int(array.device.id) == self._index
+
+    def address(self, array: Any) -> int:
+        """Address of the first element."""
+        return int(array.data.ptr)
+
+    def upload(self, array: Array) -> Any:
+        """A copy of a numpy array on the device."""
+        copy = self.empty(array.shape, array.dtype)
+        with self._current():
+            copy.set(np.ascontiguousarray(array), stream=self._stream)
+        return copy
+
+    def download(self, array: Any) -> Array:
+        """A numpy copy, after all launches before."""
+        with self._current():
+            copy: Array = array.get(stream=self._stream, order="C")
+        return copy
+
+    def free(self) -> int:
+        """What the driver has left, and what the pool keeps for later."""
+        with self._current():
+            left, _ = cupy.cuda.runtime.memGetInfo()
+            return int(left) + int(self._pool.free_bytes())
+
+    def synchronize(self) -> None:
+        """Wait until everything launched has run."""
+        with self._current():
+            self._stream.synchronize()
+
+    def _function(self, kernel: Kernel) -> Any:
+        """The compiled entry point."""
+        found = self._functions.get(kernel)
+        if found is None:
+            text = source.text(kernel)
+            if text not in self._modules:
+                self._modules[text] = cupy.RawModule(code=text, options=source.OPTIONS)
+            found = self._functions[kernel] = self._modules[text].get_function(kernel.entry)
+        return found
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """The device and its stream in use, with failures by their own names."""
+        with self._faults(), self._device, self._stream:
+            yield
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise LocalError(
+                f"{self.name} has no room left ({error})",
+                remedy="free the device, take another with device = cuda:N, or set device to cpu",
+            ) from error
+        except cupy.cuda.compiler.CompileException as error:
+            raise LocalError(
+                f"{self.name} cannot compile a kernel ({error})",
+                remedy="install the NVRTC that fits the driver; see docs/gpu.md",
+            ) from error
+        except (
+            cupy.cuda.runtime.CUDARuntimeError,
+            cupy.cuda.driver.CUDADriverError,
+        ) as error:
+            raise DeviceFault(
+                f"{self.name} has failed ({error})", remedy="look at the card, and at `nvidia-smi`"
+            ) from error
+
+
+def _passed(argument: Argument) -> Any:
+    """An argument as CuPy passes it: integers of 64 bits, structures by value."""
+    if isinstance(argument, Words):
+        words = np.zeros(1, _structure(argument.size))
+        words["v"][0] = argument.padded
+        return words
+    return np.int64(argument) if isinstance(argument, int) else argument
+
+
+@cache
+def _structure(size: int) -> np.dtype[Any]:
+    """``Words<size>`` of ``common/cuda.h``."""
+    return np.dtype([("v", "<i8", (size,))])

@@ -1,0 +1,113 @@
+"""The device through CuPy's interface: what it passes on, what it says of failures."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda import source
+from identic.kernels.cuda.device import DeviceFault, Kernel, Words
+from identic.kernels.cuda_backend import CudaBackend
+from identic.node.execution import sample
+from identic.protocol.errors import LocalError
+from tests.cuda.fake_cupy import (
+    CompileException,
+    CUDADriverError,
+    CUDARuntimeError,
+    Fake,
+    OutOfMemoryError,
+)
+
+NAME = "identic.kernels.cuda.cupy_device"
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    made = Fake()
+    monkeypatch.setitem(sys.modules, "cupy", made.module())
+    monkeypatch.delitem(sys.modules, NAME, raising=False)
+    yield made
+    sys.modules.pop(NAME, None)
+
+
+@pytest.fixture
+def device(fake: Fake) -> Any:
+    del fake
+    return importlib.import_module(NAME).CupyDevice(0)
+
+
+def test_a_device_says_what_it_is(device: Any) -> None:
+    assert (device.name, device.multiprocessors, device.compute_capability) == ("cuda:0", 3, 86)
+    assert device.free() == 1 << 34
+
+
+def test_arrays_go_there_and_back(device: Any) -> None:
+    x = np.arange(24, dtype=np.int64).reshape(4, 6)
+    held = device.upload(x.T)
+    assert device.holds(held)
+    assert not device.holds(x)
+    assert device.address(held) == held.ctypes.data
+    assert (device.download(held) == x.T).all()
+    assert device.download(device.upload(np.array(True))).dtype == np.bool_
+
+
+def test_arguments_have_the_widths_of_the_kernels(device: Any, fake: Fake) -> None:
+    body = """
+    extern "C" __global__ void take(long long* out, long long a, unsigned b, float c, Words<3> d) {
+      out[0] = a; out[1] = b; out[2] = (long long)c; out[3] = d.v[0]; out[4] = d.v[2];
+    }"""
+    out = device.empty((5,), np.dtype("<i8"))
+    words = Words((1 << 40,), 3)
+    kernel = Kernel("common/cuda.h", "take", body=body)
+    for _ in range(2):
+        arguments = (out, -1, np.uint32(1 << 31), np.float32(7), words)
+        device.launch(kernel, (1,), (1,), *arguments)
+    assert device.download(out).tolist() == [-1, 1 << 31, 7, 1 << 40, 0]
+    assert [options for options, _ in fake.loaded] == [source.OPTIONS]
+
+
+def test_more_shared_memory_is_asked_for(device: Any) -> None:
+    kernel = Kernel("common/cuda.h", "none", body='extern "C" __global__ void none() {}')
+    device.launch(kernel, (1,), (1,), shared=100 << 10)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (CUDARuntimeError("an illegal access"), DeviceFault),
+        (CUDADriverError("a launch failure"), DeviceFault),
+        (CompileException("no"), LocalError),
+        (OutOfMemoryError("out"), LocalError),
+    ],
+)
+def test_exe_24__failures_have_names_of_ours(
+    device: Any, fake: Fake, failure: Exception, kind: type[LocalError]
+) -> None:
+    fake.fails = failure
+    with pytest.raises(LocalError, match=str(failure)) as caught:
+        device.empty((3,), np.dtype("<f4"))
+    assert type(caught.value) is kind
+
+
+def test_a_missing_device_or_driver_is_said(fake: Fake) -> None:
+    module = importlib.import_module(NAME)
+    with pytest.raises(LocalError, match="cuda:1"):
+        module.CupyDevice(1)
+
+    def missing() -> int:
+        raise CUDARuntimeError("no driver")
+
+    module.cupy.cuda.runtime.getDeviceCount = missing
+    with pytest.raises(LocalError, match="no driver"):
+        module.CupyDevice(0)
+    del fake
+
+
+def test_a_program_comes_to_the_cpus_root_through_it(device: Any) -> None:
+    assert sample.root(CudaBackend(device)) == sample.root(CpuBackend())
