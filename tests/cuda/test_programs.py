@@ -1,0 +1,118 @@
+"""Prepared steps on a device come to the CPU's states, and know what they need."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from identic.kernels.arrays import NUMPY, Array, from_bytes, from_words, to_bytes
+from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda_backend import ASIDE, CudaBackend
+from identic.kernels.executor import Executor
+from identic.node.execution import sample
+from identic.protocol.errors import LocalError
+from identic.protocol.program.types import Program
+from identic.protocol.program.unroll import unroll
+from tests.cuda.shim.device import ORDERS, ShimDevice
+from tests.helpers.calls import Maker
+from tests.helpers.programs import mlp, mlp_data, mlp_state
+from tests.helpers.random_programs import random_program
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_exe_22__a_small_program_comes_to_the_cpus_root(order: int) -> None:
+    assert sample.root(CudaBackend(ShimDevice(order))) == sample.root(CpuBackend())
+
+
+def tensors(program: Program) -> tuple[list[Array], list[Array]]:
+    state = zip(program.state, mlp_state(program), strict=True)
+    data = zip(program.data, mlp_data(program), strict=True)
+    return [from_bytes(v.type, b) for v, b in state], [from_bytes(v.type, b) for v, b in data]
+
+
+def run(backend: CpuBackend | CudaBackend, program: Program, steps: int = 3) -> list[bytes]:
+    executor = Executor(unroll(program), backend)
+    state, data = tensors(program)
+    for step in range(steps):
+        state = executor.step(state, data, 5, step)
+    return [to_bytes(a) for a in state]
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_prg_10__a_run_of_a_perceptron(shards: int) -> None:
+    program = mlp(shards=shards, batch=4)
+    assert run(CudaBackend(ShimDevice(2)), program) == run(CpuBackend(), program)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_op_8__random_programs(seed: int) -> None:
+    program = random_program(seed, 12)
+    make = Maker(seed)
+    state = [from_words(v.type, make.words(v.type)) for v in program.state]
+    results = []
+    for backend in (CpuBackend(), CudaBackend(ShimDevice(seed % 3))):
+        executor = Executor(unroll(program), backend)
+        results.append([to_bytes(a) for a in executor.step(state, [], 5, 0)])
+    assert results[0] == results[1]
+
+
+def test_an_observer_sees_what_the_cpu_computes() -> None:
+    program = mlp(shards=1, batch=4)
+    state, data = tensors(program)
+    seen: list[list[bytes]] = []
+    for backend in (CpuBackend(), CudaBackend(ShimDevice())):
+        values: list[bytes] = []
+
+        def observer(value: int, array: Array, values: list[bytes] = values) -> Array:
+            assert value == len(values)
+            values.append(to_bytes(array))
+            return array
+
+        Executor(unroll(program), backend).step(state, data, 5, 0, observer)
+        seen.append(values)
+    assert seen[0] == seen[1]
+
+
+# ---- memory ---------------------------------------------------------------------------------
+
+
+def test_exe_24__a_step_without_room_is_refused_before_anything_runs() -> None:
+    device = ShimDevice(capacity=ASIDE + 1000)
+    backend, plan = CudaBackend(device), unroll(mlp(shards=1, batch=4))
+    with pytest.raises(LocalError, match=r"128\.\d MiB on shim, which has 128\.0 MiB free"):
+        backend.compile(plan)
+    assert not device.launches
+
+
+def test_exe_24__with_the_room_it_names_a_step_runs_and_gives_the_old_state_back() -> None:
+    program = mlp(shards=1, batch=4)
+    plan = unroll(program)
+    need = CudaBackend(ShimDevice())._of(plan).nbytes
+    device = ShimDevice(capacity=need + ASIDE)
+    backend = CudaBackend(device)
+    executor = Executor(plan, backend)
+    state, data = tensors(program)
+    least = []
+    for step in range(4):
+        state = executor.step(state, data, 5, step)
+        gc.collect()
+        least.append(device.free())
+        assert all(device.holds(a) for a in state)
+    assert len(set(least[1:])) == 1
+    assert device.capacity - device.free() <= need
+
+
+def test_nothing_is_waited_for_or_copied_back_during_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = ShimDevice()
+    executor = Executor(unroll(sample.program()), CudaBackend(device))
+    program = sample.program()
+    state = [np.zeros(v.type.shape, NUMPY[v.type.dtype]) for v in program.state]
+    data = [np.zeros(v.type.shape, NUMPY[v.type.dtype]) for v in program.data]
+    state = executor.step(state, data, 5, 0)
+    monkeypatch.setattr(device, "download", None)
+    monkeypatch.setattr(device, "synchronize", None)
+    executor.step(state, data, 5, 1)
