@@ -120,12 +120,14 @@ class Product:
 
     @property
     def near(self) -> bool:
-        """Whether all lines, steps and places have 31 bits."""
+        """Whether all lines, steps, places and blocks have 31 bits."""
+        rows, columns, steps = self.matrix
         reach = max(
             max(size, (count - 1) * stride) + before + dilation * window
             for size, window, stride, dilation, before, count in self.axes
         )
-        return max(reach, *self.shape, *self.matrix) < _FAR
+        blocks = self.sizes[1] * -(-rows // THIN.m) * -(-columns // THIN.n) * -(-steps // CHUNK)
+        return max(reach, blocks, *self.shape, *self.matrix) < _FAR
 
     @property
     def pointwise(self) -> bool:

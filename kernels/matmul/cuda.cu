@@ -5,7 +5,8 @@
  * Shapes   left (B, M, K) and right (B, K, N) of any strides in elements; out of any strides, so that a product
  *          with few rows may be computed as its transpose: fma(a, b, c) = fma(b, a, c).
  * Launch   THREADS threads; one block for each tile of each range of k of each matrix. Tiles run down 8 rows,
- *          then across, so that blocks that run together share lines of both operands.
+ *          then across, so that blocks that run together share lines of both operands. Matrices for which one
+ *          row of blocks is too short are in the next, along y.
  * Twins    reference.py (definition), cpu.cpp.
  *
  * How an operand is read (IDN_LEFT, IDN_RIGHT); a line is a row of left, a column of right:
@@ -147,17 +148,19 @@ struct Stored {
 
 /*
  * sizes: m, n, k; strides of left: batch, line, step; of right: batch, step, line; of out: batch, row, column,
- * plane; chunks of a range of k, ranges, chunks of a plane (`span`), whether out is written in fours.
+ * plane; chunks of a range of k, ranges, chunks of a plane (`span`), whether out is written in fours; matrices of a
+ * row of blocks, matrices.
  */
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 matmul(float* __restrict__ out, const float* __restrict__ left, const float* __restrict__ right,
-       const Words<17> sizes) {
+       const Words<19> sizes) {
   const long long m = sizes.v[0], n = sizes.v[1], k = sizes.v[2];
-  /* A grid has less than 2^31 blocks. */
+  /* Along x there are less than 2^31 blocks. */
   const unsigned down = (unsigned)((m + TILE_M - 1) / TILE_M), across = (unsigned)((n + TILE_N - 1) / TILE_N);
   const unsigned slice = blockIdx.x / (down * across), number = blockIdx.x % (down * across);
   const unsigned ranges = (unsigned)sizes.v[14];
-  const long long range = slice % ranges, batch = slice / ranges;
+  const long long range = slice % ranges, batch = slice / ranges + (long long)blockIdx.y * sizes.v[17];
+  if (batch >= sizes.v[18]) return;
   const unsigned band = number / (DOWN * across), within = number % (DOWN * across);
   const unsigned height = min(down - band * DOWN, DOWN);
   const long long row = (long long)(band * DOWN + within % height) * TILE_M;

@@ -8,7 +8,7 @@ tunes speed only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -26,12 +26,17 @@ WHOLE = 1 << 30
 ROOM = 1 << 26
 """Most floats of planes, 256 MiB."""
 
+MOST_BLOCKS = (1 << 31) - 1
+"""Blocks of a grid along x, at most."""
+
 _WIDE, _LINES, _STEPS = range(3)
 _FOUR = 16
 """Bytes of four floats, which are read and written at once."""
 _BLOCK = 256
 
 # What a cut is judged by; it tunes speed only.
+_ROOMY = 80
+"""Architecture from which on shared memory holds two large tiles of 16 steps in two stages."""
 _LANES = 128
 """Products of a multiprocessor in a cycle."""
 _BYTES, _TRAFFIC = 8, 16
@@ -151,7 +156,10 @@ def choose(
         blocks = batch * -(-m // tile.m) * -(-n // tile.n)
         return _best(device.multiprocessors, tile, blocks, elements, steps)
 
-    return min(map(best, tiles), key=lambda pair: pair[0])[1]
+    found = min(map(best, tiles), key=lambda pair: pair[0])[1]
+    if found.tile == LARGE and device.compute_capability < _ROOMY:
+        return replace(found, tile=replace(LARGE, k=8))
+    return found
 
 
 def choose_product(device: Device, batch: int, m: int, n: int, k: int) -> Cut:
@@ -265,12 +273,15 @@ def multiply(
     strides = [s if batch > 1 else (0, *s[1:]) for s, _ in (left, right)]
     modes = (reading(left[1], strides[0], m), reading(right[1], strides[1], n))
     wide = out_strides[1] == 1 and n % 4 == 0 and address(planes) % _FOUR == 0
+    blocks = how.ranges * -(-m // how.tile.m) * -(-n // how.tile.n)
+    abreast = min(batch, max(1, MOST_BLOCKS // blocks))
     words = (
         *(m, n, k, *left[0], right[0][0], right[0][2], right[0][1]),  # sizes of the entry point
         *(m * n, *out_strides, elements, how.chunks, how.ranges, how.span, int(wide)),
+        *(abreast, batch),
     )
-    blocks = batch * how.ranges * -(-m // how.tile.m) * -(-n // how.tile.n)
     arguments = (planes, left[1], right[1], Words(words, len(words)))
-    device.launch(kernel(how.tile, *modes), (blocks,), (how.tile.threads,), *arguments)
+    grid = (abreast * blocks, -(-batch // abreast))
+    device.launch(kernel(how.tile, *modes), grid, (how.tile.threads,), *arguments)
     if how.planes > 1:
         fold(device, out, planes, elements, how.planes, how.span)

@@ -106,7 +106,7 @@ def test_num_10__spans_of_planes() -> None:
 
 
 def test_few_tiles_are_cut_and_many_are_not() -> None:
-    device = ShimDevice(multiprocessors=132)
+    device = ShimDevice(multiprocessors=132, compute_capability=90)
     assert cuda.choose_product(device, 1, 4096, 4096, 4096) == cuda.cut(cuda.LARGE, 16, 1)
     assert cuda.choose_product(device, 1, 768, 768, 8192).ranges > 2
     assert cuda.choose_product(device, 1, 64, 64, 256).tile is cuda.SMALL
@@ -115,6 +115,8 @@ def test_few_tiles_are_cut_and_many_are_not() -> None:
     assert cuda.choose_product(device, 96, 64, 1024, 1024).tile is cuda.FLAT
     huge = cuda.choose_product(device, 1, 2048, 1024, 1 << 30)
     assert huge.planes == 1
+    small = ShimDevice(multiprocessors=40, compute_capability=75)
+    assert cuda.choose_product(small, 1, 4096, 4096, 4096).tile == replace(cuda.LARGE, k=8)
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 50), (50, 3), (1, 1), (1, 300)])
@@ -156,6 +158,12 @@ def test_copies_that_arrive_at_once_change_no_bit(monkeypatch: pytest.MonkeyPatc
         check(ShimDevice(order), (1, 70, 50, 300), ("lines", "steps"), cuda.cut(cuda.SMALL, 2, 1))
 
 
+def test_matrices_in_several_rows_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "MOST_BLOCKS", 5)
+    for batch in (1, 3, 7):
+        check(ShimDevice(), (batch, 70, 20, 30), ("lines", "steps"), cuda.cut(cuda.SMALL, 1, 1))
+
+
 def test_a_missing_barrier_shows() -> None:
     """Tiles that are multiplied before all threads have brought their part."""
     kernel = cuda.kernel(cuda.SMALL, 1, 2)
@@ -163,7 +171,7 @@ def test_a_missing_barrier_shows() -> None:
     device = ShimDevice()
     rng = np.random.default_rng(0)
     a, b = (device.upload(floats(rng, (64, 64))) for _ in range(2))
-    words = Words((64, 64, 64, 0, 1, 64, 0, 1, 64, 0, 64, 1, 0, 1, 1, 1 << 30, 0), 17)
+    words = Words((64, 64, 64, 0, 1, 64, 0, 1, 64, 0, 64, 1, 0, 1, 1, 1 << 30, 0, 1, 1), 19)
     found = []
     for made in (kernel, broken):
         out = device.empty((4096,), a.dtype)
