@@ -174,3 +174,16 @@ def test_empty_results_and_empty_sums(direction: int) -> None:
 def test_launchers_cut_for_the_device() -> None:
     product = Product(DW, (4, 1, 8, 8), (axis(10, 3, pad=1), axis(10, 3, pad=1)))
     assert [k.entry for k in launch_all(product)] == ["convolve", "fold_planes"]
+
+
+def test_a_table_that_not_all_threads_have_filled_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*how: Any, **mode: bool) -> Kernel:
+        made = made_by(*how, **mode)
+        return replace(made, defines=(*made.defines, ("__syncthreads()", "__syncwarp()")))
+
+    product = Product(FORWARD, (2, 1, 5, 20), (axis(9, 3), axis(16, 3, pad=1)))
+    check(ShimDevice(), product, FLAT, 1, seed=1)
+    made_by = cuda.kernel
+    monkeypatch.setattr(cuda, "kernel", broken)
+    with pytest.raises(AssertionError):
+        check(ShimDevice(), product, FLAT, 1, seed=1)

@@ -68,3 +68,22 @@ def test_op_30__a_first_zero_keeps_no_sign() -> None:
     out = device.empty((1, 300), x.dtype)
     cuda.cumsum(device, out, x, 1, 300)
     assert not device.download(out).view(np.uint32).any()
+
+
+def test_a_missing_barrier_of_a_warp_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = elements(KINDS[0], (1, 9000), 3)
+    want = np.empty_like(x)
+    _native.cumsum(want, x, 1, 9000)
+    broken = {
+        key: replace(kernel, defines=(("__syncwarp()", ""),))
+        for key, kernel in cuda._KERNELS.items()
+        if key[1] == KINDS[0]
+    }
+    monkeypatch.setattr(cuda, "_KERNELS", broken)
+    found = []
+    for order in ORDERS:
+        device = ShimDevice(order)
+        out = device.empty(want.shape, want.dtype)
+        cuda.cumsum(device, out, device.upload(x), 1, 9000)
+        found.append(same_bits(device.download(out), want))
+    assert not all(found)
