@@ -51,8 +51,9 @@ class Block(nn.Module):
         q, k, v = (t.view(B, T, self.heads, -1).transpose(1, 2) for t in parts)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(B, T, C))
-        y: Tensor = self.narrow(F.gelu(self.wide(self.between(x)), approximate="tanh"))
-        return x + y
+        wide = F.gelu(self.wide(self.between(x)), approximate="tanh")
+        x = x + self.narrow(wide)
+        return x  # noqa: RET504 - torch declares what modules return as anything
 
 
 class GPT(nn.Module):

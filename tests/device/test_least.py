@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from functools import cached_property
+from importlib.util import module_from_spec
 from pathlib import Path
 
 import pytest
@@ -134,8 +135,16 @@ def test_stand_ins_hash_and_refuse_the_rest() -> None:
     assert hashes == b"".join(want)
     assert plain.tree_root(hashes, b"\1") == fold(want)
     assert plain.tree_root(b"", b"\1") == EMPTY_ROOT
-    with pytest.raises(LocalError, match=r"native.matmul of 2 values"):
+    with pytest.raises(LocalError, match=r"native.matmul of 1 values"):
         plain.matmul(1)
+    functions = stand_ins.AbsentTypes("mpfr")
+    with pytest.raises(LocalError, match=r"mpfr.context, of which exp"):
+        functions.context(precision=functions.RoundUp).exp(1)
+    finder = stand_ins.Finder("missing")
+    found = finder.find_spec("missing.part", None)
+    assert found is not None
+    assert module_from_spec(found).__name__ == "missing.part"
+    assert finder.find_spec("present", None) is None
     assert stand_ins.install()
 
 
