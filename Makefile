@@ -21,7 +21,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-arm bench bench-dispute lint format types check-sanitizers exhaustive vectors generate check-generated install native clean
+.PHONY: help demo test test-all test-arm bench bench-dispute lint format types check-cuda check-sanitizers exhaustive vectors generate check-generated install native clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -61,6 +61,9 @@ types: $(INSTALL)  ## Check types, strictly.
 
 check-sanitizers: $(INSTALL)  ## Run hostile programs on kernels that stop at every wrong access.
 	$(PY) -m tests.kernels.sanitizers --numprocesses $(JOBS) $(PYTEST_ARGS)
+
+check-cuda: native  ## Compile every CUDA kernel by NVRTC, and run it on the CPU; no GPU (`make test` does too).
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup tests/cuda $(PYTEST_ARGS)
 
 exhaustive: native  ## Check all 2^32 operands of the rounded functions; goes on where it was stopped.
 	$(PY) -m tests.kernels.native.exhaustive $(EXHAUSTIVE_ARGS)

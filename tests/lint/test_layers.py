@@ -16,7 +16,7 @@ PURE = ("protocol", "proofs")
 CONFINED = {
     "gmpy2": ("protocol/arithmetic/functions.py",),
     "nacl": ("proofs/signatures.py", "node/identity.py"),
-    "cupy": ("kernels/cupy_backend.py",),
+    "cupy": ("kernels/cuda/cupy_device.py",),
 }
 LAYERS = {
     "protocol": ("identic.protocol", "gmpy2"),

@@ -14,7 +14,7 @@ from tests.lint.tree import PACKAGES, ROOT
 
 # Modules for which one needs torch, to submit or to measure; CuPy has its one file.
 NOT_FOR_NODES = (
-    "identic.kernels.cupy_backend",
+    "identic.kernels.cuda.cupy_device",
     *(
         f"identic.node.bench.{module}"
         for module in ("convolutions", "machine", "measure", "operators", "resnet18", "steps")
