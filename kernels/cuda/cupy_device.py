@@ -17,6 +17,7 @@ import numpy as np
 from identic.kernels.arrays import Array
 from identic.kernels.cuda import source
 from identic.kernels.cuda.device import Argument, DeviceFault, Kernel, Words
+from identic.kernels.cuda.survey import Found, Survey
 from identic.protocol.errors import LocalError
 
 SHARED = 48 << 10
@@ -35,13 +36,7 @@ class CupyDevice:
 
     def __init__(self, index: int = 0) -> None:
         self.name = f"cuda:{index}"
-        try:
-            count = cupy.cuda.runtime.getDeviceCount()
-        except cupy.cuda.runtime.CUDARuntimeError as error:
-            raise LocalError(
-                f"no CUDA driver answers ({error})",
-                remedy="install NVIDIA's driver, or use the CPU",
-            ) from error
+        count = _count()
         if index >= count:
             raise LocalError(
                 f"there is no device {self.name}",
@@ -52,7 +47,8 @@ class CupyDevice:
         self._functions: dict[Kernel, Any] = {}
         self._modules: dict[str, Any] = {}
         with self._faults(), self._device:
-            self._stream = cupy.cuda.Stream(non_blocking=True)
+            # One that the default stream waits for: copies to the host may be made there.
+            self._stream = cupy.cuda.Stream(non_blocking=False)
             self._pool = cupy.cuda.MemoryPool()
             self.multiprocessors = int(self._device.attributes["MultiProcessorCount"])
             self.compute_capability = int(self._device.compute_capability)
@@ -157,6 +153,50 @@ class CupyDevice:
             raise DeviceFault(
                 f"{self.name} has failed ({error})", remedy="look at the card, and at `nvidia-smi`"
             ) from error
+
+
+def survey() -> Survey:
+    """What there is, without a look at whether it computes.
+
+    Raises:
+        LocalError: there is no driver.
+        DeviceFault: a device does not answer.
+    """
+    devices = tuple(_found(index) for index in range(_count()))
+    runtime, driver = (
+        f"{number // 1000}.{number % 1000 // 10}"
+        for number in (
+            cupy.cuda.runtime.runtimeGetVersion(),
+            cupy.cuda.runtime.driverGetVersion(),
+        )
+    )
+    return Survey(str(cupy.__version__), runtime, driver, devices)
+
+
+def _count() -> int:
+    """How many devices the driver lists."""
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise LocalError(
+            f"no CUDA driver answers ({error})",
+            remedy="install NVIDIA's driver, or use the CPU",
+        ) from error
+
+
+def _found(index: int) -> Found:
+    try:
+        properties = cupy.cuda.runtime.getDeviceProperties(index)
+        with cupy.cuda.Device(index):
+            free, total = cupy.cuda.runtime.memGetInfo()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceFault(
+            f"cuda:{index} does not answer ({error})",
+            remedy="look at the card, and at `nvidia-smi`",
+        ) from error
+    capability = 10 * int(properties["major"]) + int(properties["minor"])
+    model = bytes(properties["name"]).decode(errors="replace")
+    return Found(f"cuda:{index}", model, capability, int(total), int(free))
 
 
 def _passed(argument: Argument) -> Any:

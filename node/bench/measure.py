@@ -15,22 +15,31 @@ from identic.node.bench import convolutions, operators, steps
 from identic.node.bench.machine import Peak, describe
 from identic.node.bench.rows import Benchmark, Row
 from identic.node.bench.timing import CLOCKS, FULL, QUICK, Clock, Effort, measure
+from identic.node.worker import cards
+from identic.node.worker.cards import Card
+from identic.node.worker.devices import CPU, number
 
 LEFT_OUT = "training steps: examples/ is not here; run it in a clone of the repository"
 
 
-def selected(words: Sequence[str]) -> Iterator[Benchmark]:
-    """The benchmarks whose name holds one of the words; all of them without words."""
-    every = (*steps.benchmarks(), *operators.benchmarks(), *convolutions.benchmarks())
+def selected(words: Sequence[str], card: Card | None = None) -> Iterator[Benchmark]:
+    """The benchmarks whose name holds one of the words; all of them without words.
+
+    On a device whole steps are timed; figures of its kernels are made by ``tests/device``.
+    """
+    if card is not None:
+        every = tuple(steps.on_device(card))
+    else:
+        every = (*steps.benchmarks(), *operators.benchmarks(), *convolutions.benchmarks())
     for benchmark in every:
         if not words or any(word in benchmark.name for word in words):
             yield benchmark
 
 
 def rows(
-    benchmark: Benchmark, effort: Effort, clock: Clock, threads: int, peak: Peak
+    benchmark: Benchmark, effort: Effort, clock: Clock, threads: int, peak: Peak, path: str
 ) -> Iterator[Row]:
-    """Measure a benchmark; a row for each peer."""
+    """Measure a benchmark on a vector path or device; a row for each peer."""
     case = benchmark.prepare()
     times = measure(case, effort, clock, threads)
     most = peak.rate() if case.fmas else None
@@ -43,7 +52,7 @@ def rows(
             peer_s=seconds,
             ratio=times.ours / seconds,
             threads=threads,
-            path=_native.path(),
+            path=path,
             fraction_of_peak=share,
             repetitions=effort.repetitions,
         )
@@ -56,14 +65,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
+    parser.add_argument("--device", default=CPU)
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     _native.set_threads(options.threads)
     effort = QUICK if options.quick else FULL
     peak = Peak(_native.path(), options.threads)
     _print({**describe(), **({} if steps.here() else {"left out": LEFT_OUT})})
-    for benchmark in selected(options.only):
-        for row in rows(benchmark, effort, CLOCKS[options.clock], options.threads, peak):
+    index = number(options.device)
+    card = None if index is None else cards.opened(index)
+    path = _native.path() if card is None else card.name
+    clock = CLOCKS[options.clock]
+    for benchmark in selected(options.only, card):
+        for row in rows(benchmark, effort, clock, options.threads, peak, path):
             _print(asdict(row))
     return 0
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from identic.node.bench.rows import Row, markdown
+from identic.node.worker import cards
+from identic.node.worker.devices import CPU, number
 from identic.protocol.errors import LocalError
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -27,32 +29,39 @@ class Wanted:
         threads: of each side, one measurement for each number.
         quick: a look of seconds, not a figure.
         clock: ``wall``, or ``cpu`` for time on the processor.
+        device: ``cpu``, or the CUDA device whose steps are timed.
     """
 
     only: tuple[str, ...] = ()
     threads: tuple[int, ...] = (1, 2)
     quick: bool = False
     clock: str = "wall"
+    device: str = CPU
 
 
 def measured(wanted: Wanted) -> Iterator[dict[str, str] | Row]:
     """The machine in words, then each row as it is measured.
 
     Raises:
-        LocalError: torch is not installed, or a measuring process fails.
+        LocalError: torch is not installed, the device is not there, or a process fails.
     """
     if importlib.util.find_spec("torch") is None:
         raise LocalError(
             "the bench compares with torch, which is not installed",
             remedy="pip install 'identic[torch]'",
         )
-    passed = ["--clock", wanted.clock, *(["--quick"] if wanted.quick else [])]
+    index = number(wanted.device)
+    if index is not None:
+        # Here, so that it is said in words: the processes measure what is there.
+        cards.opened(index)
+    passed = ["--clock", wanted.clock, "--device", wanted.device]
+    passed += ["--quick"] if wanted.quick else []
     for word in wanted.only:
         passed += ["--only", word]
-    for number, threads in enumerate(wanted.threads):
+    for turn, threads in enumerate(wanted.threads):
         lines = _process(threads, passed)
         machine = {name: str(value) for name, value in next(lines, {}).items()}
-        if not number:
+        if not turn:
             yield machine
         for line in lines:
             yield Row(**line)

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 import identic
-from identic.kernels.arrays import Array
+from identic.kernels.arrays import Array, on_host
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.kernels.hashing import chunk_root
 from identic.node.bench.rows import Benchmark, Case
 from identic.node.capture import Captured, capture, load_job
 from identic.node.execution.states import commit_state
+from identic.node.worker.cards import Card
 from identic.proofs.tensors import tensor_digest
 from identic.protocol.commitments import StateHeader
 from identic.protocol.dtypes import DType
@@ -30,6 +31,12 @@ from identic.protocol.tensors import TensorType
 BENCH = Path(__file__).resolve().parent
 EXAMPLES = BENCH.parents[1] / "examples"
 HASHED_BYTES = 1 << 24
+STEPS = {
+    "gpt step": "gpt_docs",
+    "digits step": "digits_mlp",
+    "resnet-18 step, 8 x 3 x 64 x 64": "resnet18",
+}
+"""Examples whose steps are timed."""
 
 
 @cache
@@ -51,11 +58,16 @@ def _file(name: str) -> str:
 
 
 class Training:
-    """A captured job that goes on by one step at each call, and begins again after its last."""
+    """A captured job that goes on by one step at each call, and begins again after its last.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: the example.
+        card: computes the steps instead of the CPU.
+    """
+
+    def __init__(self, name: str, card: Card | None = None) -> None:
         self.job, self.captured = _job(name)
-        self.executor = Executor(unroll(self.captured.program), CpuBackend())
+        self.executor = Executor(unroll(self.captured.program), card or CpuBackend())
         self.first = [np.array(a) for a in self.captured.state]
         self.state, self.done = self.first, 0
 
@@ -68,6 +80,10 @@ class Training:
         self.done += 1
         return self.state
 
+    def waited_for(self) -> Array:
+        """One more step, done: its loss on the host."""
+        return on_host(self.step()[-1])
+
 
 class EagerTraining:
     """The same job in torch, as one writes it: its own optimizer, clipping and schedule.
@@ -75,11 +91,16 @@ class EagerTraining:
     Args:
         name: the example.
         batch: draws a batch.
+        device: where it computes, in torch's words.
     """
 
-    def __init__(self, name: str, batch: Callable[[], tuple[Tensor, Tensor]]) -> None:
+    def __init__(
+        self, name: str, batch: Callable[[], tuple[Tensor, Tensor]], device: str = "cpu"
+    ) -> None:
         self.job = load_job(_file(name))
+        self.job.model.to(device)
         self._batch = batch
+        self._device = device
         self._parameters = list(self.job.model.parameters())
         self._optimizer = _optimizer(self.job, self._parameters)
         # The factors are the job's own; past its last step they begin again.
@@ -89,7 +110,7 @@ class EagerTraining:
 
     def step(self) -> None:
         """One more step."""
-        x, y = self._batch()
+        x, y = (t.to(self._device) for t in self._batch())
         self._optimizer.zero_grad()
         self.job.loss(self.job.model, x, y).backward()
         if self.job.clip is not None:
@@ -97,6 +118,8 @@ class EagerTraining:
         self._optimizer.step()
         if self.job.schedule is not None:
             self._schedule.step()
+        if self._device != "cpu":
+            torch.cuda.synchronize(self._device)
 
 
 def _optimizer(
@@ -143,9 +166,28 @@ def _rows(rows: identic.Rows) -> Callable[[], tuple[Tensor, Tensor]]:
 def _training(name: str) -> Case:
     """A step of an example job."""
     ours = Training(name)
-    data = ours.job.data
-    batch = _windows(data) if isinstance(data, identic.Windows) else _rows(data)
-    return Case(ours.step, {"torch": EagerTraining(name, batch).step})
+    return Case(ours.step, {"torch": EagerTraining(name, _batches(ours.job)).step})
+
+
+def _batches(job: identic.TrainingJob) -> Callable[[], tuple[Tensor, Tensor]]:
+    data = job.data
+    return _windows(data) if isinstance(data, identic.Windows) else _rows(data)
+
+
+def on_device(card: Card) -> Iterator[Benchmark]:
+    """Steps of the examples on a device, beside torch there, float32 without TF32."""
+    there = card.name.startswith("cuda") and torch.cuda.is_available()
+    peer, device = ("torch", card.name) if there else ("torch on the CPU", "cpu")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+    def prepare(example: str) -> Case:
+        ours = Training(example, card)
+        eager = EagerTraining(example, _batches(ours.job), device)
+        return Case(ours.waited_for, {peer: eager.step})
+
+    for name, example in STEPS.items() if here() else ():
+        yield Benchmark(name, partial(prepare, example))
 
 
 # ---- commitments ----------------------------------------------------------------------------
@@ -197,9 +239,7 @@ def _tree() -> Case:
 def benchmarks() -> Iterator[Benchmark]:
     """Steps, the commitment to a step, and hashing by itself."""
     steps: dict[str, tuple[Callable[[str], Case], str]] = {
-        "gpt step": (_training, "gpt_docs"),
-        "digits step": (_training, "digits_mlp"),
-        "resnet-18 step, 8 x 3 x 64 x 64": (_training, "resnet18"),
+        **{name: (_training, example) for name, example in STEPS.items()},
         "gpt step and state root": (_committed, "gpt_docs"),
         "gpt state root": (_share, "gpt_docs"),
     }

@@ -12,11 +12,11 @@ import typer
 from rich.text import Text
 
 from identic.kernels.arrays import Array
-from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.kernels.hashing import raw_bytes
 from identic.node.blobs import Blobs
-from identic.node.cli import machine, words
+from identic.node.cli import words
+from identic.node.cli.computing import DeviceOption, operators
 from identic.node.cli.faults import Usage
 from identic.node.cli.folder import BLOBS, STORE_BYTES, RunIndex, load_index
 from identic.node.cli.output import Answer, Lines, current
@@ -25,6 +25,7 @@ from identic.node.cli.receipt import load as load_receipt
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer
+from identic.node.worker.devices import AUTO
 from identic.proofs.receipt import Receipt
 from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.ids import Digest
@@ -46,6 +47,7 @@ def audit(
     threads: Annotated[
         int, typer.Option("--threads", min=0, max=1024, help="0 takes every core.")
     ] = 0,
+    device: DeviceOption = AUTO,
 ) -> Answer:
     """Re-execute one step of a finished run and compare.
 
@@ -61,7 +63,7 @@ def audit(
     index = load_index(folder)
     store = Blobs(blobs or folder / BLOBS, STORE_BYTES)
     job = load_job(found.terms, index.artifacts, store)
-    backend = CpuBackend(threads or machine.usable_cores())
+    backend = operators(device, threads, job.plan).backend
     return _audited(found, job, index, store, Trainer(job, Executor(job.plan, backend)), step)
 
 

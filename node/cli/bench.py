@@ -13,6 +13,7 @@ from identic.node.bench.timing import CLOCKS
 from identic.node.cli import words
 from identic.node.cli.faults import Usage
 from identic.node.cli.output import Answer, current
+from identic.node.worker.devices import CPU
 
 WIDTHS = (34, 7, 9, 20, 9, 6, 7)
 """Columns of the table on the screen."""
@@ -45,6 +46,12 @@ def bench(
             "--clock", metavar="CLOCK", help="wall; or cpu, for one thread on a busy machine."
         ),
     ] = "wall",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device", metavar="DEVICE", help="cpu; or cuda and the like, for steps on a device."
+        ),
+    ] = CPU,
     into: Annotated[
         Path, typer.Option("--into", metavar="DIR", help="Folder of bench.json and bench.md.")
     ] = Path("out"),
@@ -56,7 +63,7 @@ def bench(
     """
     if clock not in CLOCKS:
         raise Usage(f"there is no clock {clock}", remedy=f"take {' or '.join(CLOCKS)}")
-    wanted = run.Wanted(tuple(only or ()), tuple(threads or (1, 2)), quick, clock)
+    wanted = run.Wanted(tuple(only or ()), tuple(threads or _threads(device)), quick, clock, device)
     output = current()
     machine: dict[str, str] = {}
     rows: list[Row] = []
@@ -76,6 +83,11 @@ def bench(
     value = {**run.report(machine, rows), "files": [told, shown]}
     written = f"{words.plural(len(rows), 'row')} written to {told} and {shown}"
     return Answer(value, ["", written])
+
+
+def _threads(device: str) -> tuple[int, ...]:
+    """Numbers of threads unless they are given; a device is measured once."""
+    return (1, 2) if device == CPU else (1,)
 
 
 def _aligned(texts: tuple[str, ...]) -> str:

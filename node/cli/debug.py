@@ -16,6 +16,7 @@ from identic.node.cli import words as said
 from identic.node.cli.faults import Usage
 from identic.node.cli.output import Answer, Lines, columns, current, indented
 from identic.node.debug import compare, twins
+from identic.node.worker.devices import AUTO
 from identic.protocol.dtypes import DType
 from identic.protocol.errors import LocalError
 from identic.protocol.ops import KERNEL_SET, TABLE
@@ -46,20 +47,26 @@ def evaluate(
     to: Annotated[
         str, typer.Option("--to", metavar="TYPE", help="Element type that `cast` makes.")
     ] = "float32",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device", metavar="DEVICE", help="A CUDA device to be among them, such as cuda:1."
+        ),
+    ] = AUTO,
 ) -> Answer:
     """Apply an operator to bit patterns on every backend.
 
     For example `identic debug eval add 3f800000 33800000`, or
     `identic debug eval cast 4f000000 --to int32`. The backends are the definition, the
-    reference, and the native kernels on every vector path of this machine; the exit code is 1
-    if they do not all give the same bits.
+    reference, the native kernels on every vector path of this machine, and a CUDA device if
+    there is one; the exit code is 1 if they do not all give the same bits.
     """
     call = _call(op, dtype, to, len(patterns))
     groups = _groups(call, patterns)
     inputs = [
         from_words(kind, [group[i] for group in groups]) for i, kind in enumerate(call.inputs)
     ]
-    made = {name: words(twins.named(name).run(call, inputs)) for name in twins.names()}
+    made = {name: words(twins.named(name).run(call, inputs)) for name in twins.names(device)}
     rows = [
         {
             "operands": [_pattern(k.dtype, w) for k, w in zip(call.inputs, group, strict=True)],
@@ -179,10 +186,10 @@ def bits(
 ) -> Answer:
     """Compare two backends or vector paths, bit by bit.
 
-    A and B are `fold` (the definition), `reference`, `cpu`, or a vector path such as `avx2`, with
-    `:N` for N threads. Compares random calls of operators, with zeros, subnormals, NaNs and the
-    largest numbers among the operands; or every operator of a program's first step. Shows the
-    first element that differs, and then the exit code is 1.
+    A and B are `fold` (the definition), `reference`, `cpu`, a vector path such as `avx2`, with
+    `:N` for N threads, or a device such as `cuda` and `cuda:1`. Compares random calls of operators,
+    with zeros, subnormals, NaNs and the largest numbers among the operands; or every operator of a
+    program's first step. Shows the first element that differs, and then the exit code is 1.
     """
     pair = (_twin(one), _twin(other))
     output = current()

@@ -222,6 +222,12 @@ def replay(
     threads: Annotated[
         int, typer.Option("--threads", min=0, max=1024, help="0 takes every core.")
     ] = 0,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device", metavar="DEVICE", help="Of the native backend: auto, cpu, cuda or cuda:N."
+        ),
+    ] = "auto",
 ) -> Answer:
     """Judge a dispute again from its transcript, offline.
 
@@ -260,6 +266,7 @@ def replay(
         backend=backend,
         vector=vector,
         threads=threads,
+        device=device,
     )
     loser = judged.ruling.loser
     agrees = loser is None or found.agrees == descent.SIDES[loser.other]

@@ -14,7 +14,7 @@ import platform
 import shutil
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -34,11 +34,12 @@ DRIFT_S: Final = 0.02
 PACKAGES: Final = ("numpy", "grpcio", "protobuf", "cryptography", "safetensors", "gmpy2")
 
 
-def examine(config: Config | None) -> tuple[CheckLine, ...]:
+def examine(config: Config | None, gpus: Sequence[CheckLine]) -> tuple[CheckLine, ...]:
     """Make every check.
 
     Args:
         config: the configuration whose address, limits and folder are looked at, if any.
+        gpus: what was found about devices.
     """
     here = config.data_path if config else Path.cwd()
     return (
@@ -46,7 +47,7 @@ def examine(config: Config | None) -> tuple[CheckLine, ...]:
         packages(),
         cores(),
         *native(),
-        gpu(),
+        *gpus,
         memory(config),
         disk(here, config),
         ports(config),
@@ -129,20 +130,13 @@ def floats(environment: Mapping[str, object]) -> CheckLine:
     return CheckLine("float unit", FINE, "rounds to nearest, keeps subnormal numbers")
 
 
-def gpu() -> CheckLine:
-    """Graphics processors; found or not, this version trains on the CPU."""
-    names = []
-    for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
-        with contextlib.suppress(OSError):
-            text = path.read_text(errors="replace").splitlines()
-            models = [line for line in text if line.startswith("Model:")]
-            names += [line.partition(":")[2].strip() for line in models]
-    if not names and Path("/dev/nvidia0").exists():
-        names.append("an NVIDIA device")
-    if not names and Path("/dev/kfd").exists():
-        names.append("an AMD device")
-    found = f"{', '.join(names)}; not used by this version" if names else "none found; none needed"
-    return CheckLine("gpu", FINE, found)
+def gpus() -> tuple[tuple[CheckLine, ...], list[dict[str, object]]]:
+    """The CUDA devices: their lines, and each as a JSON value."""
+    try:
+        from identic.node.cli import gpus as found  # noqa: PLC0415 - needs the native module
+    except ImportError:
+        return (), []
+    return found.examine()
 
 
 # ---- memory, disk, ports --------------------------------------------------------------------

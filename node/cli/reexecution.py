@@ -17,7 +17,7 @@ from identic.kernels.backend import Backend
 from identic.kernels.executor import Executor
 from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.blobs import Blobs
-from identic.node.cli import machine
+from identic.node.cli import computing
 from identic.node.cli.faults import Usage
 from identic.node.cli.folder import BLOBS, STORE_BYTES, load_index
 from identic.node.cli.screens.executed import Compared, Item, Reexecuted
@@ -26,7 +26,7 @@ from identic.node.cli.words import plural
 from identic.node.execution.loaded import load_job
 from identic.node.execution.rerun import Rerun
 from identic.node.execution.training import Trainer
-from identic.node.worker.backends import native_backend
+from identic.node.worker.devices import CPU
 from identic.protocol.dispute.level import Level
 from identic.protocol.dispute.levels import IntervalLevel, RunLevel
 from identic.protocol.dispute.moves import Side
@@ -35,6 +35,7 @@ from identic.protocol.dispute.questions import Question
 from identic.protocol.dispute.setup import Setup
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Digest
+from identic.protocol.program.plan import StepPlan
 
 AROUND = 3
 """Items shown before and after the one that differs."""
@@ -52,6 +53,7 @@ def reexecute(
     backend: str,
     vector: str,
     threads: int,
+    device: str,
 ) -> Reexecuted:
     """Execute the disputed step and everything that the dispute asked about it.
 
@@ -63,6 +65,7 @@ def reexecute(
         backend: "native" or "reference".
         vector: vector path of the native operators, or "auto".
         threads: of the native operators; 0 for every core.
+        device: that stands in for the native operators: "auto", "cpu", "cuda" or "cuda:N".
 
     Raises:
         Usage: the dispute never came to a step, or there is no such backend.
@@ -77,7 +80,8 @@ def reexecute(
         )
     index = load_index(folder)
     store = Blobs(blobs or folder / BLOBS, STORE_BYTES)
-    operators, words = _backend(backend, vector, threads)
+    if backend not in {REFERENCE, NATIVE}:
+        raise Usage(f"there is no backend {backend!r}", remedy=f"take {NATIVE} or {REFERENCE}")
     job = load_job(setup.terms, index.artifacts, store)
     roots = agreed_roots(setup, stages)
     stored = {int(kept.mark): kept.blob for kept in index.states if int(kept.mark) in roots}
@@ -89,6 +93,7 @@ def reexecute(
         )
     unknown = Digest(bytes(32))
     known = [roots.get(mark, unknown) for mark in range(max(roots) + 1)]
+    operators, words = _backend(backend, vector, threads, device, job.plan)
     rerun = Rerun(Trainer(job, Executor(job.plan, operators)), store, known, stored)
     began = time.monotonic()
     at, _ = rerun.nearest(start)
@@ -149,12 +154,14 @@ def _first(level: Level[Any], theirs: Sequence[object], ours: Sequence[object]) 
     return None if index is None else level.first + index * level.block
 
 
-def _backend(name: str, vector: str, threads: int) -> tuple[Backend, str]:
+def _backend(
+    name: str, vector: str, threads: int, device: str, plan: StepPlan
+) -> tuple[Backend, str]:
     """The operators of this machine, and what they are in words."""
     if name == REFERENCE:
         return ReferenceBackend(), "the reference operators, in Python integers"
-    if name != NATIVE:
-        raise Usage(f"there is no backend {name!r}", remedy=f"take {NATIVE} or {REFERENCE}")
-    cores = threads or machine.usable_cores()
-    backend = native_backend(cores, vector)
-    return backend, f"native operators on {_native.path()}, {plural(cores, 'thread')}"
+    taken = computing.operators(device, threads, plan, vector)
+    if taken.device != CPU:
+        return taken.backend, f"CUDA operators on {taken.device}"
+    cores = plural(_native.threads(), "thread")
+    return taken.backend, f"native operators on {_native.path()}, {cores}"

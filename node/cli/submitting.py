@@ -17,7 +17,7 @@ from typing import Annotated, Final
 
 import typer
 
-from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.arrays import on_host
 from identic.kernels.executor import Executor
 from identic.node import submission
 from identic.node.capture.check import Comparison, check_against_eager
@@ -25,7 +25,7 @@ from identic.node.capture.data import Examples
 from identic.node.capture.job import TrainingJob
 from identic.node.capture.loading import load_job
 from identic.node.capture.program import Captured, capture
-from identic.node.cli import machine, places, words
+from identic.node.cli import places, words
 from identic.node.cli.client import (
     CardOption,
     Client,
@@ -34,6 +34,7 @@ from identic.node.cli.client import (
     IdentityOption,
     client,
 )
+from identic.node.cli.computing import DeviceOption, operators
 from identic.node.cli.faults import Usage
 from identic.node.cli.job import follow
 from identic.node.cli.output import Answer, Output, current
@@ -41,6 +42,7 @@ from identic.node.cli.screens.progress import Transfer
 from identic.node.coordinator.policy import rerun_ms
 from identic.node.rpc.remote import Remote
 from identic.node.submission import Conditions
+from identic.node.worker.devices import AUTO
 from identic.protocol.encoding import encode
 from identic.protocol.ids import Credits, JobId, Millis, PartyId
 from identic.protocol.job.terms import (
@@ -97,8 +99,8 @@ class Prepared:
         return cost(self.plan).flops
 
 
-def prepare(target: str, steps: int | None, output: Output) -> Prepared:
-    """Capture a job, compare one step with torch, and measure one.
+def prepare(target: str, steps: int | None, output: Output, device: str = AUTO) -> Prepared:
+    """Capture a job, compare one step with torch, and measure one on a device.
 
     What the user's file prints joins the progress.
 
@@ -106,10 +108,10 @@ def prepare(target: str, steps: int | None, output: Output) -> Prepared:
         CaptureError: the job cannot become a program, or the program is not the user's step.
     """
     with contextlib.redirect_stdout(output.told.file):
-        return _prepared(target, steps, output)
+        return _prepared(target, steps, output, device)
 
 
-def _prepared(target: str, steps: int | None, output: Output) -> Prepared:
+def _prepared(target: str, steps: int | None, output: Output, device: str) -> Prepared:
     job = load_job(target)
     if steps is not None:
         job = dataclasses.replace(job, steps=steps)
@@ -125,7 +127,9 @@ def _prepared(target: str, steps: int | None, output: Output) -> Prepared:
     with output.busy("comparing one step with torch"):
         comparison = check_against_eager(captured, job)
     output.say(f"checked    {comparison}")
-    return Prepared(job, captured, plan, comparison, _measured(plan, captured, job.seed))
+    backend = operators(device, 0, plan).backend
+    executor = Executor(plan, backend)
+    return Prepared(job, captured, plan, comparison, _measured(executor, captured, job.seed))
 
 
 def _read(data: Examples, output: Output) -> None:
@@ -154,12 +158,14 @@ def captured_lines(captured: Captured, plan: StepPlan, size: int) -> Iterator[st
         yield f"note       {remark}"
 
 
-def _measured(plan: StepPlan, captured: Captured, seed: int) -> float:
+def _measured(executor: Executor, captured: Captured, seed: int) -> float:
     """Seconds of one step on this machine, after one to warm up."""
-    executor = Executor(plan, CpuBackend(machine.usable_cores()))
     state = executor.step(captured.state, captured.data, seed, 0)
+    on_host(state[-1])
     began = time.monotonic()
-    executor.step(state, captured.data, seed, 1)
+    state = executor.step(state, captured.data, seed, 1)
+    # A device is done once the loss is here.
+    on_host(state[-1])
     return time.monotonic() - began
 
 
@@ -176,14 +182,14 @@ def needs(prepared: Prepared, prices: Prices | None = None, verifiers: int = 2) 
     )
 
 
-def check(target: TargetArgument, steps: StepsOption = None) -> Answer:
+def check(target: TargetArgument, steps: StepsOption = None, device: DeviceOption = AUTO) -> Answer:
     """Capture a job and check it, without posting it.
 
     Runs the file, captures the training step, compares one step with torch, and says what a
     node needs. Nothing leaves this machine.
     """
     output = current()
-    prepared = prepare(target, steps, output)
+    prepared = prepare(target, steps, output, device)
     return Answer(
         _value(prepared),
         [f"needs      {needs(prepared)}", "", f"post it:  identic job submit {target}"],
@@ -336,6 +342,7 @@ def submit(
         float | None,
         typer.Option("--budget", metavar="SECONDS", help="Each side's reserve for a dispute."),
     ] = None,
+    device: DeviceOption = AUTO,
     config: ConfigOption = None,
     coordinator: CoordinatorOption = None,
     card: CardOption = None,
@@ -349,7 +356,7 @@ def submit(
     if min(move_clock, window, *(s for s in (rerun_clock, budget) if s is not None)) <= 0:
         raise Usage("a clock of no time", remedy="give seconds above 0")
     asker, output = client(config, coordinator, card, identity), current()
-    prepared = prepare(target, steps, output)
+    prepared = prepare(target, steps, output, device)
     wishes = Wishes(verifiers, cadence, checkpoint, reward, move_clock, rerun_clock, window, budget)
     terms = terms_of(prepared, asker, wishes)
     output.say(f"needs      {needs(prepared, terms.prices, verifiers)}")

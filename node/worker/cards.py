@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from identic.kernels.arrays import Array
+from identic.kernels.cuda.survey import Survey
+from identic.kernels.cuda_backend import CudaBackend
 from identic.protocol.errors import LocalError
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
@@ -55,13 +57,28 @@ def opened(index: int) -> Card:
     Raises:
         LocalError: CuPy or a driver is missing, or there is no such device.
     """
+    card: Card = CudaBackend(_cupy_device().CupyDevice(index))
+    return card
+
+
+def survey() -> Survey:
+    """Look at the devices of this machine, without computing anything on them.
+
+    Raises:
+        LocalError: CuPy or a driver is missing.
+    """
+    found: Survey = _cupy_device().survey()
+    return found
+
+
+def _cupy_device() -> Any:
+    """The module that needs CuPy, loaded only here: a node without a device goes without."""
     if not installed():
         raise LocalError("CuPy is not installed", remedy=INSTALL)
-    # Only here, so that a node without a device needs no CuPy.
-    devices: Any = importlib.import_module("identic.kernels.cuda.cupy_device")
-    backends: Any = importlib.import_module("identic.kernels.cuda_backend")
-    card: Card = backends.CudaBackend(devices.CupyDevice(index))
-    return card
+    try:
+        return importlib.import_module("identic.kernels.cuda.cupy_device")
+    except ImportError as error:
+        raise LocalError(f"CuPy does not load: {error}", remedy=INSTALL) from error
 
 
 def raised(error: Exception) -> bool:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from identic.node.bench import operators, run, steps
+from identic.node.bench import measure, operators, run, steps
 from identic.node.bench.rows import Benchmark, Row, cells, markdown
 from identic.node.cli import main
+from identic.node.worker import cards
+from tests.helpers.cards import Sound
 
 FUNCTIONS = [b for b in operators.benchmarks() if not b.name.startswith(("matmul", "adamw"))]
 
@@ -112,3 +115,25 @@ def test_all_sides_multiply_the_same(form: str) -> None:
     ours = np.asarray(case.ours())
     for peer in case.peers.values():
         np.testing.assert_allclose(ours, np.asarray(peer()), rtol=1e-3, atol=1e-4)
+
+
+# ---- on a device ------------------------------------------------------------------------------
+
+
+def test_steps_on_a_device_are_those_of_the_examples() -> None:
+    card = Sound()
+    found = {benchmark.name: benchmark for benchmark in measure.selected(["digits"], card)}
+    case = found["digits step"].prepare()
+    loss = case.ours()
+    assert isinstance(loss, np.ndarray)
+    assert loss == steps.Training("digits_mlp").step()[-1]
+    assert card.steps == 1
+    assert set(case.peers) == {"torch on the CPU"} or torch.cuda.is_available()
+
+
+def test_a_device_that_is_not_here_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cards, "installed", lambda: False)
+    assert main.run(["bench", "--quick", "--device", "cuda:1"]) == 3
+    assert "CuPy is not installed" in capsys.readouterr().err

@@ -57,6 +57,14 @@ class Current(AbstractContextManager["Current"]):
         assert Current.depth
 
 
+class Stream(Current):
+    """A stream that the default one waits for."""
+
+    def __init__(self, *, non_blocking: bool) -> None:
+        assert not non_blocking
+        super().__init__()
+
+
 class Fake:
     """A machine with one device.
 
@@ -74,6 +82,9 @@ class Fake:
         """What ``import cupy`` gives."""
         runtime = SimpleNamespace(
             getDeviceCount=lambda: 1,
+            getDeviceProperties=lambda _: {"name": b"A card", "major": 8, "minor": 6},
+            runtimeGetVersion=lambda: 12090,
+            driverGetVersion=lambda: 13000,
             memGetInfo=lambda: (self.shim.free(), self.shim.capacity),
             CUDARuntimeError=CUDARuntimeError,
         )
@@ -84,10 +95,11 @@ class Fake:
             compiler=SimpleNamespace(CompileException=CompileException),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             Device=Current,
-            Stream=Current,
+            Stream=Stream,
             MemoryPool=lambda: pool,
         )
         made: Any = ModuleType("cupy")
+        made.__version__ = "14.2.0"
         made.cuda, made.RawModule, made.ndarray = cuda, self.raw_module, FakeArray
         return made  # type: ignore[no-any-return]
 
@@ -122,13 +134,13 @@ class FakeArray(OnDevice):
 
     def get(self, stream: Any = None, order: str = "C") -> Any:
         assert order == "C"
-        assert isinstance(stream, Current)
+        assert stream is None or isinstance(stream, Stream)
         return np.array(self, copy=True, subok=False)
 
     def set(self, array: Any, stream: Any = None) -> None:
         assert type(array) is np.ndarray
         assert array.flags.c_contiguous
-        assert isinstance(stream, Current)
+        assert isinstance(stream, Stream)
         self[...] = array
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from identic.kernels.arrays import on_host
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.cuda import source
 from identic.kernels.cuda.device import DeviceFault, Kernel, Words
+from identic.kernels.cuda.survey import Found, Survey
 from identic.kernels.cuda_backend import CudaBackend
 from identic.node.execution import sample
 from identic.protocol.errors import LocalError
@@ -111,3 +113,14 @@ def test_a_missing_device_or_driver_is_said(fake: Fake) -> None:
 
 def test_a_program_comes_to_the_cpus_root_through_it(device: Any) -> None:
     assert sample.root(CudaBackend(device)) == sample.root(CpuBackend())
+
+
+def test_a_survey_says_what_is_there(fake: Fake) -> None:
+    module = importlib.import_module(NAME)
+    card = Found("cuda:0", "A card", 86, fake.shim.capacity, fake.shim.free())
+    assert module.survey() == Survey("14.2.0", "12.9", "13.0", (card,))
+
+
+def test_a_value_may_be_read_past_the_device(device: Any) -> None:
+    x = np.arange(5, dtype=np.int64)
+    assert (on_host(device.upload(x)) == x).all()

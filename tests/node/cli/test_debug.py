@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +10,18 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array
+from identic.kernels.cuda_backend import CudaBackend
 from identic.node.debug import twins
 from identic.node.debug.cases import SPECIAL
+from identic.node.worker import cards
 from identic.protocol.dtypes import DType
 from identic.protocol.encoding import encode
+from identic.protocol.errors import LocalError
 from identic.protocol.ops import TABLE
 from identic.protocol.ops.base import Call
 from identic.protocol.ops.elementwise import OPERATORS as ELEMENTWISE
 from identic.protocol.ops.primitives import PRIMITIVES
+from tests.cuda.shim.device import ShimDevice
 from tests.helpers.programs import mlp
 from tests.node.cli.conftest import Command
 
@@ -214,3 +218,43 @@ def test_a_twin_leaves_path_and_threads_as_they_were() -> None:
     with twins.taken("scalar", 3):
         assert (_native.path(), _native.threads()) == ("scalar", 3)
     assert (_native.path(), _native.threads()) == before
+
+
+# ---- devices ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The second device of this machine is one that runs the kernels on the CPU."""
+
+    def opened(index: int) -> CudaBackend:
+        if index != 1:
+            raise LocalError(f"there is no device {index}", remedy="take cuda:1")
+        return CudaBackend(ShimDevice())
+
+    twins.card.cache_clear()
+    monkeypatch.setattr(cards, "opened", opened)
+    yield
+    twins.card.cache_clear()
+
+
+@pytest.mark.usefixtures("shim")
+def test_a_device_is_a_twin_under_its_name(identic: Command) -> None:
+    patterns = ["3f800000", "33800000", "7f7fffff", "7f7fffff"]
+    ran = identic("debug", "eval", "add", *patterns, "--device", "cuda:1", "--json")
+    assert ran.code == 0, ran.out + ran.err
+    results = ran.value["rows"][0]["results"]
+    assert list(results) == ["fold", "reference", *_native.paths(), "cuda:1"]
+    assert "cuda" not in identic("debug", "eval", "add", *patterns).out
+    missing = identic("debug", "eval", "add", *patterns, "--device", "cuda")
+    assert missing.code == 3
+    assert "there is no device 0" in missing.err
+    assert identic("debug", "eval", "add", *patterns, "--device", "abacus").code != 0
+
+
+@pytest.mark.usefixtures("shim")
+def test_a_device_is_compared_with_the_cpu(identic: Command) -> None:
+    chosen = ["--op", "exp", "--op", "where", "--op", "permute", "--cases", 4]
+    ran = identic("debug", "bits", "cpu", "cuda:1", *chosen, "--json")
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.value["calls"] == 12

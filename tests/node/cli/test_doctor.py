@@ -10,11 +10,14 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda.survey import Found, Survey
 from identic.kernels.reference_backend import ReferenceBackend
-from identic.node.cli import machine, selftest
+from identic.node.cli import gpus, machine, selftest
 from identic.node.cli.screens.report import Outcome
 from identic.node.config import Config
 from identic.node.execution.selftest import GOLDEN, digest
+from identic.node.worker import cards
+from tests.helpers.cards import Sound, Wrong
 from tests.node.cli.conftest import Command, process
 
 
@@ -39,12 +42,13 @@ def test_wrong_bits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_doctor_checks_everything_and_says_so_in_json(identic: Command) -> None:
     ran = identic("doctor", "--json")
-    names = [check["check"] for check in ran.value["checks"]]
+    names = [c["check"] for c in ran.value["checks"] if not c["check"].startswith("cuda:")]
     assert names == [
         "python", "packages", "cores", "vectors", "kernels", "float unit",
         "gpu", "memory", "disk", "ports", "clock", "torch",
     ]  # fmt: skip
     assert (ran.code == 0) == ran.value["ok"]
+    assert len(ran.value["devices"]) == len(ran.value["checks"]) - len(names)
 
 
 def test_doctor_as_a_process_writes_plain_lines(tmp_path: Path) -> None:
@@ -125,3 +129,42 @@ def test_a_folder_that_cannot_be_written_will_not_work(
 ) -> None:
     monkeypatch.setattr("os.access", lambda *_: False)
     assert machine.disk(tmp_path / "deep" / "er", None).outcome is Outcome.NO
+
+
+# ---- devices --------------------------------------------------------------------------------
+
+H100 = Found("cuda:0", "NVIDIA H100", 90, 80 << 30, 79 << 30)
+T4 = Found("cuda:1", "Tesla T4", 75, 15 << 30, 1 << 30)
+
+
+def test_devices_are_tried_and_told_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in: list[Sound] = [Sound(), Wrong("erf")]
+    monkeypatch.setattr(cards, "survey", lambda: Survey("14.2.0", "12.9", "13.0", (H100, T4)))
+    monkeypatch.setattr(cards, "opened", lambda index: put_in[index])
+    lines, devices = gpus.examine()
+    assert [line.name for line in lines] == ["gpu", "cuda:0", "cuda:1"]
+    assert "CuPy 14.2.0" in lines[0].text
+    assert "driver up to CUDA 13.0" in lines[0].text
+    assert lines[1].outcome is Outcome.FINE
+    assert "NVIDIA H100, sm_90" in lines[1].text
+    assert lines[2].outcome is Outcome.NO
+    assert "wrong bits for erf" in lines[2].text
+    assert [one["sound"] for one in devices] == [True, False]
+    assert devices[0]["memory_bytes"] == 80 << 30
+
+
+def test_a_card_that_cannot_be_used_is_told_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gpus, "DRIVER", tmp_path)
+    monkeypatch.setattr(gpus, "AMD", tmp_path / "none")
+    monkeypatch.setattr(cards, "installed", lambda: False)
+    (line,), devices = gpus.examine()
+    assert (line.outcome, line.text, devices) == (Outcome.FINE, "none found; none needed", [])
+    (tmp_path / "0000:01:00.0").mkdir()
+    information = "Model: \t NVIDIA GeForce RTX 4090\nIRQ: 1\n"
+    (tmp_path / "0000:01:00.0" / "information").write_text(information)
+    (line,), _ = gpus.examine()
+    assert line.outcome is Outcome.BUT
+    assert line.text == "NVIDIA GeForce RTX 4090; not used: CuPy is not installed"
+    assert "pip install" in line.remedy
