@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from identic.kernels.cpu_backend import CpuBackend
-from identic.kernels.cuda.device import DeviceFault
+from identic.kernels.cuda.device import DeviceFault, Kernel
+from identic.kernels.cuda_backend import CudaBackend
 from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.execution import sample, vectors
-from identic.node.worker import cards, frames, handle
+from identic.node.execution.elements import with_word, word_at
+from identic.node.worker import backends, cards, frames, handle
 from identic.node.worker.backends import AGAIN_S, Taken, Wanted, take
 from identic.node.worker.devices import number
 from identic.node.worker.handle import Worker
+from identic.node.worker.session import Session
 from identic.protocol.errors import LocalError, Unsound
-from identic.protocol.ids import Count, StepIndex
+from identic.protocol.ids import Count, Digest, StepIndex
 from identic.protocol.ops import TABLE
 from identic.protocol.program.unroll import unroll
+from tests.cuda.shim.device import ShimDevice
 from tests.helpers.cards import Small, Sound, Vanishing, Wrong, WrongSteps, worker
 from tests.helpers.small_run import small_run
 from tests.node.execution.parts import Kept, keep
@@ -186,3 +191,86 @@ async def test_exe_23__exe_24__a_named_device_is_refused_before_the_first_step(
         with pytest.raises(LocalError) as fault:
             await Worker(kept.assignment(device="cuda")).__aenter__()
         assert type(fault.value) is kind
+
+
+# ---- the kernels of a device, on the CPU ----------------------------------------------------
+
+
+class Failing(ShimDevice):
+    """A device that fails at a launch.
+
+    Args:
+        at: number of the launch, counted from 0.
+    """
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+    def launch(self, kernel: Kernel, *rest: Any, **shared: int) -> None:
+        if len(self.launches) == self.at:
+            raise DeviceFault("the card fell off the bus", remedy="put it back")
+        super().launch(kernel, *rest, **shared)
+
+
+def session(patch: pytest.MonkeyPatch, kept: Kept, device: ShimDevice) -> Session:
+    """A worker's session whose device is a stand-in, without the self-test's hundreds of calls."""
+    patch.setattr(cards, "opened", lambda _: CudaBackend(device))
+    patch.setattr(backends, "check_device", lambda *_: None)
+    return Session(kept.assignment(device="cuda"))
+
+
+def done(session: Session, own: frames.OwnRun) -> list[Digest]:
+    """Roots of the marks that a session trains to."""
+    replies = session.train(frames.Train(own, Count(2), keep=True))
+    return [reply.mark.state_root for reply in replies if isinstance(reply, frames.MarkDone)]
+
+
+def test_exe_4__exe_5__exe_23__a_job_on_a_device_is_the_job_on_the_cpu_until_it_fails(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    want = kept.execute()
+    device = ShimDevice()
+    whole = session(monkeypatch, kept, device)
+    assert whole.ready.device == "shim"
+    assert done(whole, kept.start) == list(want.roots[1:])
+    launches = len(device.launches)
+    trace = whole.trace_root(frames.TraceRoot(StepIndex(3), want))
+    assert trace == frames.TraceRooted(kept.rerun(want).trace_root(3))
+    # Half of the launches reach the first mark; the device fails after it.
+    broken = session(monkeypatch, kept, Failing(launches * 3 // 4))
+    reached: list[frames.Reply] = []
+    with pytest.raises(DeviceFault, match="bus"):
+        reached.extend(broken.train(frames.Train(kept.start, Count(2), keep=True)))
+    roots = [reply.mark.state_root for reply in reached if isinstance(reply, frames.MarkDone)]
+    assert roots == [want.roots[1]]
+
+
+def test_exe_24__what_a_step_needs_is_said_before_it(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = ShimDevice(capacity=1 << 20)
+    with pytest.raises(LocalError, match=r"a step needs .* MiB on shim, which has .* MiB free"):
+        session(monkeypatch, kept, device)
+    assert device.launches == []
+    monkeypatch.setattr(cards, "opened", lambda _: CudaBackend(device))
+    assert Session(kept.assignment()).ready.device == "cpu"
+
+
+def test_exe_22__a_device_whose_kernels_differ_in_a_bit_is_found() -> None:
+    """The kernels that run are those of the device; one of their results is changed."""
+    names = {"mul", "sum_last"}
+    some = [known for known in vectors.known() if known.name in names]
+    right = CudaBackend(ShimDevice())
+    assert all(vectors.digest(right, known) == known.digest for known in some)
+
+    class Flipping(ShimDevice):
+        def download(self, array: Any) -> Any:
+            copy = super().download(array)
+            if copy.size > 1 and self.launches[-1].entry.startswith("sum"):
+                return with_word(copy, 1, word_at(copy, 1) ^ 1)
+            return copy
+
+    wrong = CudaBackend(Flipping())
+    found = {known.name for known in some if vectors.digest(wrong, known) != known.digest}
+    assert found == {"sum_last"}
