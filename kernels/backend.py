@@ -38,8 +38,16 @@ class Compiles(Protocol):
 
 
 @runtime_checkable
-class Hashes(Protocol):
-    """A backend whose prepared steps leave results on a device, and that hashes them there."""
+class Holds(Protocol):
+    """A backend whose prepared steps read and leave tensors on a device."""
+
+    def hold(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays on the device.
+
+        Raises:
+            LocalError: the device has no room.
+        """
+        ...
 
     def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
         """Root over the chunks of each array, numpy's or the device's (COM-3)."""

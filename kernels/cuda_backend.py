@@ -58,6 +58,14 @@ class CudaBackend:
         self.check_room(plan)
         return self._of(plan).compile()
 
+    def hold(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays on the device.
+
+        Raises:
+            LocalError: the device has no room.
+        """
+        return [self.engine.held(a) for a in arrays]
+
     def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
         """Root over the chunks of each array, computed where it lies (COM-3)."""
         return hashing.chunk_roots(self.device, arrays)

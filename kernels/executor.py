@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from identic.kernels.arrays import NUMPY, Array, on_host, part, row_major
-from identic.kernels.backend import Backend, Compiles, Hashes
+from identic.kernels.backend import Backend, Compiles, Holds
 from identic.kernels.hashing import chunk_roots
 from identic.protocol.ids import Digest
 from identic.protocol.ops.base import Call
@@ -67,15 +67,28 @@ class Executor:
         loads = self._loads(state, data, seed, step)
         if observer is not None:
             return self._observed(loads, observer)
+        return self._prepared()(loads)
+
+    def hold(self, data: Sequence[Array]) -> list[Array]:
+        """Data for many steps, put once where prepared steps read it.
+
+        Raises:
+            LocalError: a device has no room for a step.
+        """
+        # The step first, since what it needs is compared with what is free.
+        self._prepared()
+        return self.backend.hold(data) if isinstance(self.backend, Holds) else list(data)
+
+    def _prepared(self) -> Run:
         if self._compiled is None:
             backend = self.backend
             compiled = backend.compile(self.plan) if isinstance(backend, Compiles) else None
             self._compiled = compiled or self._plain
-        return self._compiled(loads)
+        return self._compiled
 
     def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
         """Root over the chunks of each array of a state, computed where it lies (COM-3)."""
-        if isinstance(self.backend, Hashes):
+        if isinstance(self.backend, Holds):
             return self.backend.chunk_roots(arrays)
         return chunk_roots(arrays)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from identic.kernels.arrays import Array
 from identic.kernels.executor import Executor
@@ -55,9 +56,15 @@ class Trainer:
             step: number of the step, counted from 0.
             observer: sees every plan value in order, after any forced error.
         """
-        return self.executor.step(
-            state, self.job.data, self.job.terms.seed, step, self._watched(step, observer)
-        )
+        watched = self._watched(step, observer)
+        # Observed steps run operator by operator, over numpy's arrays.
+        data = self.job.data if watched is not None else self._held
+        return self.executor.step(state, data, self.job.terms.seed, step, watched)
+
+    @cached_property
+    def _held(self) -> Arrays:
+        """The job's data where steps read it."""
+        return self.executor.hold(self.job.data)
 
     def _watched(self, step: int, observer: Observer | None) -> Observer | None:
         if self.forced is None or self.forced.step != step:

@@ -75,8 +75,9 @@ def steps(program: Program, backend: CpuBackend | CudaBackend) -> list[bytes]:
     executor = Executor(unroll(program), backend)
     state = unpack_tensors(program.state, b"".join(mlp_state(program)))
     data = unpack_tensors(program.data, b"".join(mlp_data(program)))
+    held = executor.hold(data)
     for step in range(2):
-        state = executor.step(state, data, 3, step)
+        state = executor.step(state, held, 3, step)
     return [x.tobytes() for x in state]
 
 

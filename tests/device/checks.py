@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from identic.kernels.arrays import Array, from_words, words
+from identic.kernels.cuda.device import DeviceFault
 from identic.kernels.hashing.cuda import chunk_root
 from identic.node.debug.calls import BUILDERS
 from identic.node.debug.cases import F32, I64, Case, Maker, case
 from identic.protocol.arithmetic import philox4x32, uniform24
+from identic.protocol.errors import LocalError
 from identic.protocol.hashing import leaf_hash, node_hash
 from identic.protocol.ids import Digest
 from identic.protocol.ops import TABLE
@@ -133,7 +135,10 @@ def large(setting: Setting) -> Iterator[Finding]:
     for name, check in checks.items():
         try:
             yield Finding(f"past 2^31: {name}", check(setting, n))
-        except MemoryError as error:
+        except DeviceFault:
+            raise
+        except LocalError as error:
+            # There is no room for it.
             yield Finding(f"past 2^31: {name}", None, str(error))
 
 

@@ -51,9 +51,9 @@ class Start:
     def end(self, backend: Backend, steps: int) -> str:
         """Root after so many steps, in hex."""
         executor = Executor(unroll(self.program), backend)
-        state = self.state
+        state, data = self.state, executor.hold(self.data)
         for step in range(steps):
-            state = executor.step(state, self.data, self.seed, step)
+            state = executor.step(state, data, self.seed, step)
         return self.root(state, steps, executor)
 
     def known(self) -> str:

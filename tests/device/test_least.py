@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import module_from_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from identic.kernels.arrays import Array
 from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda.device import DeviceFault
 from identic.kernels.cuda_backend import CudaBackend
 from identic.node.bench.rows import Row
 from identic.protocol.errors import LocalError
@@ -82,6 +85,25 @@ def test_the_stored_roots_are_those_of_the_cpu() -> None:
     stored = json.loads(roots.GOLDEN.read_text(encoding="utf-8"))
     assert set(stored) == set(roots.RUNS)
     assert roots.made(["mlp"]) == {"mlp": stored["mlp"]}
+
+
+def test_a_card_without_room_is_told_from_one_that_fails(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(error: LocalError) -> Setting:
+        device = ShimDevice()
+
+        def empty(*asked: object) -> NoReturn:
+            del asked
+            raise error
+
+        monkeypatch.setattr(device, "empty", empty)
+        return replace(setting, device=device)
+
+    small = refusing(LocalError("no room", remedy=""))
+    assert {f.ok for f in checks.large(small)} == {None}
+    with pytest.raises(DeviceFault):
+        list(checks.large(refusing(DeviceFault("gone", remedy=""))))
 
 
 @pytest.mark.long
