@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from identic.kernels.cuda.device import Device, Kernel, Words, blocks_over
+from identic.kernels.cuda.device import WAVES, Device, Kernel, Words
 from identic.kernels.matmul.cuda import (
     CHUNK,
     FLAT,
     LARGE,
     ROOM,
     Cut,
+    Kind,
+    Planned,
     Tile,
-    address,
     choose,
     cut,
     fold,
+    launch,
     multiply,
+    on_border,
 )
 
 FORWARD, DX, DW = range(3)
@@ -32,13 +34,13 @@ FORWARD, DX, DW = range(3)
 
 THIN = Tile(16, 128, 4, 4, 4)
 """For few rows: outputs of a group, for the gradient in x its channels."""
+ALONE = Tile(1, 256, 1, 1, 1)
+"""Elements of a block that computes each alone."""
 
 _FAR = 1 << 30
 """Places and lines from this number on need 64 bits."""
 _PLAIN_COST = 30
 """Instructions of a product alone, in those of one in a tile."""
-_BLOCK = 256
-_FLOAT32 = np.dtype(np.float32)
 
 Axis = Sequence[int]
 """Size, window, stride, dilation, before, count."""
@@ -57,6 +59,12 @@ class Product:
     direction: int
     sizes: tuple[int, int, int, int]
     axes: tuple[Axis, Axis]
+
+    @classmethod
+    def of(cls, direction: int, sizes: Sequence[int], axes: tuple[Axis, Axis]) -> Product:
+        """From the numbers of a call, whatever holds them."""
+        batch, groups, channels, outputs = sizes
+        return cls(direction, (batch, groups, channels, outputs), ((*axes[0],), (*axes[1],)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -175,76 +183,66 @@ def tiled(product: Product) -> tuple[Tile, ...]:
     return tiles if product.near and filled < _PLAIN_COST * rows * columns else ()
 
 
-def choose_cut(device: Device, product: Product, tiles: Sequence[Tile]) -> Cut:
-    """How to cut a product for a device, into one of ``tiles``."""
-    return choose(device, tiles, product.sizes[1], *product.matrix, product.elements)
-
-
 def convolve(
     device: Device, how: Cut | None, product: Product, out: Any, left: Any, right: Any
 ) -> None:
     """A product cut as it is told, or chosen for the device."""
-    steps, elements = product.matrix[2], product.elements
-    if not elements:
-        return
-    if not steps:
+    plan = planned(Kind.of(device), how, product, on_border=on_border(out))
+    if plan:
+        launch(device, plan, out, left, right)
+    elif product.elements:
         # NUM-10: an empty contraction is +0.
-        fold(device, out, out, elements, 0, 1)
-        return
+        fold(device, out, out, product.elements, 0, 1)
+
+
+@lru_cache(maxsize=1 << 12)
+def planned(kind: Kind, how: Cut | None, product: Product, *, on_border: bool) -> Planned | None:
+    """The launch of a product; ``None`` where there is nothing to multiply.
+
+    Args:
+        kind: of the device.
+        how: how to cut it, if that is given.
+        product: what is computed.
+        on_border: whether the result begins on a border of four floats.
+    """
+    rows, columns, steps = product.matrix
+    if not product.elements * steps:
+        return None
     tiles = (how.tile,) if how else tiled(product)
     if not tiles:
-        _convolve_plainly(device, product, out, left, right)
-        return
-    how = how or choose_cut(device, product, tiles)
-    tile = how.tile
-    planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
-    rows, columns, _ = product.matrix
-    strides = product.strides
-    wide = strides[0] % 4 == 0 and address(planes) % 16 == 0
+        return planned_plainly(kind, _choose_plainly(kind, product), product)
+    how = how or choose(kind, tiles, product.sizes[1], *product.matrix, product.elements)
+    wide = product.strides[0] % 4 == 0 and (on_border or how.planes > 1)
     words = (
-        *(*product.shape, *product.matrix, *strides),
+        *(*product.shape, *product.matrix, *product.strides),
         *(how.chunks, how.ranges, how.span, int(wide)),
         *(multiplier(axis[2]) for axis in product.axes),
     )
-    blocks = product.sizes[1] * how.ranges * -(-rows // tile.m) * -(-columns // tile.n)
-    made = kernel(tile, product.direction, strided=product.strided)
-    arguments = (planes, left, right, Words(words, len(words)))
-    device.launch(made, (blocks,), (tile.threads,), *arguments)
-    if how.planes > 1:
-        fold(device, out, planes, elements, how.planes, how.span)
+    blocks = product.sizes[1] * how.ranges * -(-rows // how.tile.m) * -(-columns // how.tile.n)
+    made = kernel(how.tile, product.direction, strided=product.strided)
+    return Planned(made, (blocks,), Words(words, len(words)), product.elements, how)
 
 
-def _convolve_plainly(device: Device, product: Product, out: Any, left: Any, right: Any) -> None:
-    """Element by element, chunks apart where there are few elements."""
+def _choose_plainly(kind: Kind, product: Product) -> Cut:
+    """Chunks apart where there are few elements."""
     elements, chunks = product.elements, -(-product.matrix[2] // CHUNK)
-    few = elements < device.multiprocessors * _BLOCK and elements * chunks <= ROOM
-    how = cut(THIN, chunks, chunks if few else 1)
-    plain_convolution(device, how, product, out, left, right)
+    few = elements < kind.multiprocessors * ALONE.threads and elements * chunks <= ROOM
+    return cut(ALONE, chunks, chunks if few else 1)
 
 
-def plain_convolution(
-    device: Device, how: Cut, product: Product, out: Any, left: Any, right: Any
-) -> None:
-    """Element by element, in chunks that are stored apart (a span of 1) or not."""
-    steps, elements = product.matrix[2], product.elements
-    planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
-    words = (*product.shape, elements, steps, how.chunks, how.ranges, how.span)
-    grid = (blocks_over(device, elements * how.ranges, _BLOCK),)
-    arguments = (planes, left, right, Words(words, len(words)))
-    device.launch(PLAIN[product.direction], grid, (_BLOCK,), *arguments)
-    if how.planes > 1:
-        fold(device, out, planes, elements, how.planes, how.span)
+def planned_plainly(kind: Kind, how: Cut, product: Product) -> Planned:
+    """The launch of a product element by element, chunks apart (a span of 1) or not."""
+    elements = product.elements
+    words = (*product.shape, elements, product.matrix[2], how.chunks, how.ranges, how.span)
+    blocks = min(-(-elements * how.ranges // how.tile.threads), kind.multiprocessors * WAVES)
+    sizes = Words(words, len(words))
+    return Planned(PLAIN[product.direction], (blocks,), sizes, elements, how)
 
 
 def multiplier(length: int) -> int:
     """By what a number below 2^31 is multiplied to be divided by a length below 2^30."""
     power = 1 << (length - 1).bit_length()
     return ((power - length << 32) // length + 1) & 0xFFFFFFFF
-
-
-def _sizes(sizes: Sequence[int]) -> tuple[int, int, int, int]:
-    batch, groups, channels, outputs = sizes
-    return batch, groups, channels, outputs
 
 
 def _convolve(
@@ -257,7 +255,7 @@ def _convolve(
     axes: tuple[Axis, Axis],
 ) -> None:
     """``conv`` or ``conv_dx``: of single places a product of ``w`` with each image as it lies."""
-    product = Product(direction, _sizes(sizes), axes)
+    product = Product.of(direction, sizes, axes)
     if not product.pointwise:
         convolve(device, None, product, out, w, gathered)
         return
@@ -296,4 +294,4 @@ def conv_dw(
     device: Device, out: Any, grad: Any, x: Any, sizes: Sequence[int], down: Axis, across: Axis
 ) -> None:
     """The gradient of ``conv`` in w: ``out`` as w, ``grad`` as its result, the rest as there."""
-    convolve(device, None, Product(DW, _sizes(sizes), (down, across)), out, grad, x)
+    convolve(device, None, Product.of(DW, sizes, (down, across)), out, grad, x)

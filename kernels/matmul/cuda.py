@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,38 @@ class Cut:
     planes: int
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a device is, as far as it tunes how contractions are cut."""
+
+    multiprocessors: int
+    compute_capability: int
+
+    @classmethod
+    def of(cls, device: Device) -> Kind:
+        """The kind of a device."""
+        return cls(device.multiprocessors, device.compute_capability)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A launch of a contraction.
+
+    Attributes:
+        kernel: what runs.
+        grid: its blocks.
+        sizes: what it takes after the arrays.
+        elements: of the result.
+        how: how it is cut.
+    """
+
+    kernel: Kernel
+    grid: tuple[int, ...]
+    sizes: Words
+    elements: int
+    how: Cut
+
+
 def cut(tile: Tile, chunks: int, most: int) -> Cut:
     """A contraction of ``chunks`` chunks in at most about ``most`` ranges of k."""
     each = -(-chunks // max(1, most))
@@ -119,7 +151,7 @@ def cut(tile: Tile, chunks: int, most: int) -> Cut:
     return Cut(tile, each, ranges, span, -(-chunks // span))
 
 
-@cache
+@lru_cache(maxsize=1 << 12)
 def _best(processors: int, tile: Tile, tiles: int, elements: int, k: int) -> tuple[float, Cut]:
     """The cheapest cut for a tile, with its cost in cycles of a multiprocessor."""
     chunks = -(-k // CHUNK)
@@ -138,12 +170,12 @@ def _best(processors: int, tile: Tile, tiles: int, elements: int, k: int) -> tup
 
 
 def choose(
-    device: Device, tiles: Sequence[Tile], batch: int, m: int, n: int, steps: int, elements: int
+    kind: Kind, tiles: Sequence[Tile], batch: int, m: int, n: int, steps: int, elements: int
 ) -> Cut:
     """One of ``tiles``, and ranges of k if a device has time for more blocks and room for planes.
 
     Args:
-        device: where it runs.
+        kind: of the device.
         tiles: those that may be taken.
         batch: how many products there are.
         m: rows of each.
@@ -154,38 +186,37 @@ def choose(
 
     def best(tile: Tile) -> tuple[float, Cut]:
         blocks = batch * -(-m // tile.m) * -(-n // tile.n)
-        return _best(device.multiprocessors, tile, blocks, elements, steps)
+        return _best(kind.multiprocessors, tile, blocks, elements, steps)
 
     found = min(map(best, tiles), key=lambda pair: pair[0])[1]
-    if found.tile == LARGE and device.compute_capability < _ROOMY:
+    if found.tile == LARGE and kind.compute_capability < _ROOMY:
         return replace(found, tile=replace(LARGE, k=8))
     return found
 
 
-def choose_product(device: Device, batch: int, m: int, n: int, k: int) -> Cut:
-    """How to cut a product for a device."""
+def choose_product(kind: Kind, batch: int, m: int, n: int, k: int) -> Cut:
+    """How to cut a product."""
     tiles = (NARROW,) if n <= NARROW.n else (LARGE, TALL, FLAT, SMALL)
-    return choose(device, tiles, batch, m, n, k, batch * m * n)
+    return choose(kind, tiles, batch, m, n, k, batch * m * n)
 
 
-def address(array: Any) -> int:
-    """Where a device's array begins."""
+def on_border(array: Any) -> bool:
+    """Whether a device's array begins where four floats can be read at once."""
     interface = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
-    return int(interface["data"][0])
+    return int(interface["data"][0]) % _FOUR == 0
 
 
-def reading(array: Any, strides: Sequence[int], lines: int) -> int:
+def reading(strides: Sequence[int], lines: int, *, on_border: bool) -> int:
     """How an operand is read: ``_WIDE``, ``_LINES`` or ``_STEPS``.
 
     Args:
-        array: the operand.
         strides: elements from a matrix, a line (a row, of the right operand a column), a step of
             k to the next; 0 for a matrix alone.
         lines: how many lines there are.
+        on_border: whether it begins on a border of four floats.
     """
     batch, line, step = strides
-    borders = (batch, step, lines)
-    if line == 1 and not any(b % 4 for b in borders) and address(array) % _FOUR == 0:
+    if line == 1 and on_border and not any(n % 4 for n in (batch, step, lines)):
         return _WIDE
     return _STEPS if step == 1 and (line != 1 or lines == 1) else _LINES
 
@@ -213,6 +244,17 @@ def fold(device: Device, out: Any, planes: Any, elements: int, number: int, span
     group = GROUP if span == 1 else 1
     grid = (blocks_over(device, elements, _BLOCK),)
     device.launch(FOLD, grid, (_BLOCK,), out, planes, elements, number, group)
+
+
+def launch(device: Device, plan: Planned, out: Any, left: Any, right: Any) -> None:
+    """Run a contraction, and add up the planes of its result if there are several."""
+    how = plan.how
+    planes = out
+    if how.planes > 1:
+        planes = device.empty((how.planes * plan.elements,), _FLOAT32)
+    device.launch(plan.kernel, plan.grid, (how.tile.threads,), planes, left, right, plan.sizes)
+    if how.planes > 1:
+        fold(device, out, planes, plan.elements, how.planes, how.span)
 
 
 def matmul(
@@ -262,26 +304,57 @@ def multiply(
         # NUM-10: an empty contraction is +0.
         fold(device, out, out, batch * m * n, 0, 1)
         return
-    left, right = (tuple(a_strides), a), ((b_strides[0], b_strides[2], b_strides[1]), b)
-    out_strides = (n, 1)
+    borders = (on_border(out), on_border(a), on_border(b))
+    strides = ((*a_strides,), (b_strides[0], b_strides[2], b_strides[1]))
     if m <= NARROW.n < n:
         # The product and the sum of two numbers do not depend on their order.
-        left, right, m, n, out_strides = right, left, n, m, (1, n)
-    how = how or choose_product(device, batch, m, n, k)
-    elements = batch * m * n
-    planes = out if how.planes == 1 else device.empty((how.planes * elements,), _FLOAT32)
-    strides = [s if batch > 1 else (0, *s[1:]) for s, _ in (left, right)]
-    modes = (reading(left[1], strides[0], m), reading(right[1], strides[1], n))
-    wide = out_strides[1] == 1 and n % 4 == 0 and address(planes) % _FOUR == 0
+        plan = planned(Kind.of(device), how, (batch, n, m, k), strides[::-1], borders, turned=True)
+        launch(device, plan, out, b, a)
+        return
+    plan = planned(Kind.of(device), how, sizes, strides, borders, turned=False)
+    launch(device, plan, out, a, b)
+
+
+@lru_cache(maxsize=1 << 12)
+def planned(
+    kind: Kind,
+    how: Cut | None,
+    sizes: tuple[int, int, int, int],
+    strides: tuple[tuple[int, ...], ...],
+    borders: tuple[bool, bool, bool],
+    *,
+    turned: bool,
+) -> Planned:
+    """The launch of a product.
+
+    Args:
+        kind: of the device.
+        how: how to cut it, if that is given.
+        sizes: batch, m, n, k.
+        strides: of left and right: elements from a matrix, a line, a step of k to the next.
+        borders: whether out, left and right begin on a border of four floats.
+        turned: the result is written transposed, and ``borders`` are of out, right and left.
+    """
+    batch, m, n, k = sizes
+    how = how or choose_product(kind, batch, m, n, k)
+    aligned = borders[:0:-1] if turned else borders[1:]
+    left, right = strides
+    modes = [
+        reading(s if batch > 1 else (0, *s[1:]), lines, on_border=on)
+        for s, lines, on in zip(strides, (m, n), aligned, strict=True)
+    ]
+    wide = not turned and n % 4 == 0 and (borders[0] or how.planes > 1)
     blocks = how.ranges * -(-m // how.tile.m) * -(-n // how.tile.n)
     abreast = min(batch, max(1, MOST_BLOCKS // blocks))
     words = (
-        *(m, n, k, *left[0], right[0][0], right[0][2], right[0][1]),  # sizes of the entry point
-        *(m * n, *out_strides, elements, how.chunks, how.ranges, how.span, int(wide)),
-        *(abreast, batch),
+        *(m, n, k, *left, right[0], right[2], right[1]),  # sizes of the entry point
+        *(m * n, *((1, m) if turned else (n, 1)), batch * m * n),
+        *(how.chunks, how.ranges, how.span, int(wide), abreast, batch),
     )
-    arguments = (planes, left[1], right[1], Words(words, len(words)))
-    grid = (abreast * blocks, -(-batch // abreast))
-    device.launch(kernel(how.tile, *modes), grid, (how.tile.threads,), *arguments)
-    if how.planes > 1:
-        fold(device, out, planes, elements, how.planes, how.span)
+    return Planned(
+        kernel(how.tile, modes[0], modes[1]),
+        (abreast * blocks, -(-batch // abreast)),
+        Words(words, len(words)),
+        batch * m * n,
+        how,
+    )

@@ -15,7 +15,7 @@ from identic.kernels.arrays import Array
 from identic.kernels.conv import cuda
 from identic.kernels.conv.cuda import DW, DX, FORWARD, Product
 from identic.kernels.cuda.device import Kernel
-from identic.kernels.matmul.cuda import FLAT, LARGE, Tile, cut
+from identic.kernels.matmul.cuda import FLAT, LARGE, Kind, Tile, cut, launch
 from tests.cuda.axes import Six, axes, axis
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
@@ -49,11 +49,14 @@ def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, 
     out = device.empty(shape, want.dtype)
     first, second = device.upload(a), device.upload(b)
     left, right = (first, second) if product.direction == DW else (second, first)
-    how = cut(tile or LARGE, -(-product.matrix[2] // 256), ranges)
-    if tile:
-        cuda.convolve(device, how, product, out, left, right)
-    else:
-        cuda.plain_convolution(device, how, product, out, left, right)
+    how = cut(tile or cuda.ALONE, -(-product.matrix[2] // 256), ranges)
+    plan = (
+        cuda.planned(Kind.of(device), how, product, on_border=True)
+        if tile
+        else cuda.planned_plainly(Kind.of(device), how, product)
+    )
+    assert plan
+    launch(device, plan, out, left, right)
     assert same_bits(device.download(out), want)
 
 
@@ -177,13 +180,15 @@ def test_launchers_cut_for_the_device() -> None:
 
 
 def test_a_table_that_not_all_threads_have_filled_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*how: Any, **mode: bool) -> Kernel:
-        made = made_by(*how, **mode)
+    def broken(*how: Any, strided: bool) -> Kernel:
+        made = made_by(*how, strided=strided)
         return replace(made, defines=(*made.defines, ("__syncthreads()", "__syncwarp()")))
 
     product = Product(FORWARD, (2, 1, 5, 20), (axis(9, 3), axis(16, 3, pad=1)))
     check(ShimDevice(), product, FLAT, 1, seed=1)
     made_by = cuda.kernel
+    cuda.planned.cache_clear()
     monkeypatch.setattr(cuda, "kernel", broken)
     with pytest.raises(AssertionError):
         check(ShimDevice(), product, FLAT, 1, seed=1)
+    cuda.planned.cache_clear()

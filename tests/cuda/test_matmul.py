@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,15 @@ from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
 Strides = tuple[int, int, int]
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Plans that a test makes with other macros or limits are its own."""
+    cuda.planned.cache_clear()
+    yield
+    cuda.planned.cache_clear()
+
 
 LAYOUTS = ("wide", "lines", "steps")
 """Lines beside each other, on borders of 16 bytes or off them, or steps beside each other."""
@@ -106,7 +116,7 @@ def test_num_10__spans_of_planes() -> None:
 
 
 def test_few_tiles_are_cut_and_many_are_not() -> None:
-    device = ShimDevice(multiprocessors=132, compute_capability=90)
+    device = cuda.Kind(132, 90)
     assert cuda.choose_product(device, 1, 4096, 4096, 4096) == cuda.cut(cuda.LARGE, 16, 1)
     assert cuda.choose_product(device, 1, 768, 768, 8192).ranges > 2
     assert cuda.choose_product(device, 1, 64, 64, 256).tile is cuda.SMALL
@@ -115,7 +125,7 @@ def test_few_tiles_are_cut_and_many_are_not() -> None:
     assert cuda.choose_product(device, 96, 64, 1024, 1024).tile is cuda.FLAT
     huge = cuda.choose_product(device, 1, 2048, 1024, 1 << 30)
     assert huge.planes == 1
-    small = ShimDevice(multiprocessors=40, compute_capability=75)
+    small = cuda.Kind(40, 75)
     assert cuda.choose_product(small, 1, 4096, 4096, 4096).tile == replace(cuda.LARGE, k=8)
 
 
@@ -147,6 +157,7 @@ def test_launch_shapes_change_no_bit(tile: cuda.Tile) -> None:
     check(ShimDevice(), (1, 70, 50, 300), ("lines", "steps"), cuda.cut(tile, 2, 1))
 
 
+@pytest.mark.usefixtures("fresh")
 def test_copies_that_arrive_at_once_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     def early(*how: Any) -> Kernel:
         made = made_by(*how)
@@ -158,6 +169,7 @@ def test_copies_that_arrive_at_once_change_no_bit(monkeypatch: pytest.MonkeyPatc
         check(ShimDevice(order), (1, 70, 50, 300), ("lines", "steps"), cuda.cut(cuda.SMALL, 2, 1))
 
 
+@pytest.mark.usefixtures("fresh")
 def test_matrices_in_several_rows_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "MOST_BLOCKS", 5)
     for batch in (1, 3, 7):
