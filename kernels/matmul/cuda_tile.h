@@ -13,7 +13,8 @@
  * Sums     A thread's 64 chains fill half of the 128 registers that let two blocks share a multiprocessor. The
  *          sums of chunks and of groups, as many again, are wanted once in 256 steps: they stay in the thread's
  *          own memory, which is interleaved so that a warp reads it whole, and add 96 instructions to 16,384
- *          fused multiply-adds. A contraction of at most 256 steps does not touch them.
+ *          fused multiply-adds. A contraction of at most 256 steps does not touch them. (ptxas 12.9 spills nothing
+ *          else for sm_75 to sm_90, and some 60 words for sm_100 and sm_120.)
  *
  * A block takes a range of k and may store its chunks or groups apart (`span`): cuda_fold.cu adds them up.
  * IDN_TILE_M, _N and _K, IDN_THREAD_M and _N, IDN_LANES_M tune speed only; no bit depends on them.

@@ -33,6 +33,16 @@ def to_machine_code(text: str, architecture: int, options: Sequence[str]) -> byt
     return _compile(text, f"sm_{architecture}", options, "CUBIN")
 
 
+def to_report(text: str, architecture: int, options: Sequence[str]) -> str:
+    """What the compiler says about registers and spills, entry by entry.
+
+    Raises:
+        CompileError: the text does not compile.
+    """
+    found = _compile(text, f"sm_{architecture}", (*options, "--ptxas-options=-v"), "ProgramLog")
+    return found.rstrip(b"\0").decode()
+
+
 def _compile(text: str, target: str, options: Sequence[str], kind: str) -> bytes:
     nvrtc = _library()
     program = ctypes.c_void_p()

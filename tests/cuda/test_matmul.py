@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from identic.kernels import _native
+from identic.kernels.cuda import source
 from identic.kernels.cuda.device import Kernel, Words
 from identic.kernels.matmul import cuda
+from tests.cuda import nvrtc
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
@@ -174,6 +177,14 @@ def test_matrices_in_several_rows_of_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cuda, "MOST_BLOCKS", 5)
     for batch in (1, 3, 7):
         check(ShimDevice(), (batch, 70, 20, 30), ("lines", "steps"), cuda.cut(cuda.SMALL, 1, 1))
+
+
+@pytest.mark.parametrize("architecture", [80, 90])
+def test_chains_of_a_large_tile_fit_the_registers(architecture: int) -> None:
+    text = source.text(cuda.kernel(cuda.LARGE, 2, 0))
+    report = nvrtc.to_report(text, architecture, source.OPTIONS)
+    assert "0 bytes spill stores, 0 bytes spill loads" in report
+    assert int(re.findall(r"Used (\d+) registers", report)[0]) <= 128
 
 
 def test_a_missing_barrier_shows() -> None:
