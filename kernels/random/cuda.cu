@@ -15,7 +15,7 @@ struct PhiloxBlock { uint32_t word[4]; };
 
 /* NUM-15: ten rounds; the key is two words, the counter four. */
 IDN_INLINE PhiloxBlock idn_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1) {
-#pragma unroll
+  IDN_UNROLL(10)
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = (uint64_t)0xd2511f53u * c0;
     const uint64_t p1 = (uint64_t)0xcd9e8d57u * c2;
@@ -55,13 +55,20 @@ IDN_INLINE uint64_t idn_permute_once(uint64_t position, int half, uint32_t k0, u
 
 extern "C" __global__ void philox_uniform(float* __restrict__ out, long long n, long long key0, long long key1,
                                           long long stream, long long shard) {
+  const bool even = (unsigned long long)out % 16 == 0;
   for (long long block = idn_thread(); 4 * block < n; block += idn_threads()) {
     const PhiloxBlock made =
         idn_philox_block((uint64_t)block, (uint32_t)stream, (uint32_t)shard, (uint32_t)key0, (uint32_t)key1);
-    const long long left = n - 4 * block;
-#pragma unroll
+    float value[4];
+    IDN_UNROLL(4)
+    for (int i = 0; i < 4; ++i) value[i] = idn_uniform24(made.word[i]);
+    if (even && 4 * block + 4 <= n) {
+      *(float4*)(out + 4 * block) = make_float4(value[0], value[1], value[2], value[3]);
+      continue;
+    }
+    IDN_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
-      if (i < left) out[4 * block + i] = idn_uniform24(made.word[i]);
+      if (4 * block + i < n) out[4 * block + i] = value[i];
     }
   }
 }
@@ -71,7 +78,7 @@ extern "C" __global__ void philox_index(long long* __restrict__ out, long long n
   for (long long block = idn_thread(); 2 * block < n; block += idn_threads()) {
     const PhiloxBlock made =
         idn_philox_block((uint64_t)block, (uint32_t)stream, (uint32_t)shard, (uint32_t)key0, (uint32_t)key1);
-#pragma unroll
+    IDN_UNROLL(2)
     for (int i = 0; i < 2; ++i) {
       const unsigned long long x = (unsigned long long)made.word[2 * i + 1] << 32 | made.word[2 * i];
       if (2 * block + i < n) out[2 * block + i] = (long long)__umul64hi(x, (unsigned long long)bound);

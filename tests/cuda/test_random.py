@@ -24,6 +24,16 @@ def test_num_17__uniforms(order: int) -> None:
         assert (device.download(out) == want).all()
 
 
+def test_num_17__uniforms_of_an_array_that_begins_anywhere() -> None:
+    device = ShimDevice()
+    want = np.empty(90, np.float32)
+    _native.philox_uniform(want, *KEYS, 1, 2)
+    for first in range(4):
+        out = device.empty((100,), want.dtype)[first : first + 90]
+        cuda.philox_uniform(device, out, *KEYS, 1, 2)
+        assert (device.download(out) == want).all()
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("bound", [1, 2, 50257, 2**32 + 1, 2**63 - 1])
 def test_num_17__indices(bound: int, order: int) -> None:

@@ -31,14 +31,14 @@ def found(name: str, setting: Any) -> Iterator[dict[str, Any]]:
         yield asdict(one)
 
 
-def main(name: str) -> int:
+def main(name: str, *, least: bool = False) -> int:
     """Run a part on the first device."""
-    from identic.kernels.cuda.cupy_device import CupyDevice  # noqa: PLC0415
-
     from identic.kernels.cpu_backend import CpuBackend  # noqa: PLC0415
+    from identic.kernels.cuda.cupy_device import CupyDevice  # noqa: PLC0415
     from tests.device.setting import Setting  # noqa: PLC0415
 
-    setting = Setting(CupyDevice(0), CpuBackend() if BUILT else None)
+    cpu = CpuBackend() if BUILT else None
+    setting = Setting(CupyDevice(0), cpu, least, "cpu" if least else "cuda")
     for one in found(name, setting):
         sys.stdout.write(json.dumps(one) + "\n")
         sys.stdout.flush()

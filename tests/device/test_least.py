@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from identic.protocol.errors import LocalError
 from identic.protocol.hashing import EMPTY_ROOT, fold
 from identic.protocol.hashing import leaf_hash as leaf
 from identic.protocol.ops.base import Call
+from tests.cuda.fake_cupy import Fake
 from tests.cuda.shim.device import ShimDevice
 from tests.device import __main__ as script
 from tests.device import checks, part, ratios, roots, stand_ins
@@ -124,6 +126,19 @@ def test_times_are_rows_of_the_bench(setting: Setting, name: str) -> None:
 def test_a_step_of_a_gpt_is_timed(setting: Setting) -> None:
     found = [one["name"] for one in part.found("gpt-2 small", setting)]
     assert found == ["GPT-2 small step, 8 x 1024", "GPT-2 small step, 8 x 1024 and state root"]
+
+
+@pytest.mark.parametrize("name", ["roots", "hashing"])
+def test_a_part_runs_through_cupys_interface(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", Fake().module())
+    monkeypatch.delitem(sys.modules, "identic.kernels.cuda.cupy_device", raising=False)
+    assert part.main(name, least=True) == 0
+    monkeypatch.delitem(sys.modules, "identic.kernels.cuda.cupy_device")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines
+    assert all(one.get("ok", True) for one in lines)
 
 
 def test_every_part_has_a_limit() -> None:
