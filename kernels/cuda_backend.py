@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from identic.kernels.arrays import Array
 from identic.kernels.compiled import Prepared
@@ -76,7 +77,7 @@ class CudaBackend:
         Raises:
             LocalError: names what the step needs and what there is.
         """
-        need, free = self._of(plan).nbytes + ASIDE, self.device.free()
+        need, free = _need(self._of(plan)), self.device.free()
         if need > free:
             raise LocalError(
                 f"a step needs {_mib(need)} on {self.name}, which has {_mib(free)} free",
@@ -88,6 +89,16 @@ class CudaBackend:
         if self._prepared is None or self._prepared[0] is not plan:
             self._prepared = plan, Prepared(plan, self.engine)
         return self._prepared[1]
+
+
+def need_bytes(plan: StepPlan) -> int:
+    """What a step takes on any device, by its plan alone."""
+    # Laying a plan out asks nothing of a device.
+    return _need(Prepared(plan, CudaEngine(cast(Device, None))))
+
+
+def _need(prepared: Prepared) -> int:
+    return prepared.nbytes + ASIDE
 
 
 def _mib(count: int) -> str:

@@ -13,11 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Final
 
 import typer
 
 from identic.kernels.arrays import on_host
+from identic.kernels.cuda_backend import need_bytes
 from identic.kernels.executor import Executor
 from identic.node import submission
 from identic.node.capture.check import Comparison, check_against_eager
@@ -92,6 +94,11 @@ class Prepared:
     comparison: Comparison
     seconds: float
     """One step on this machine."""
+
+    @cached_property
+    def device_bytes(self) -> int:
+        """What a step takes on a CUDA device."""
+        return need_bytes(self.plan)
 
     @property
     def operations(self) -> int:
@@ -175,7 +182,8 @@ def needs(prepared: Prepared, prices: Prices | None = None, verifiers: int = 2) 
     prices = prices or _prices(prepared, Wishes(verifiers=verifiers))
     escrow = prices.solver_reward + verifiers * prices.verifier_reward
     return (
-        f"{words.size(peak_bytes(prepared.plan))} per node, about "
+        f"{words.size(peak_bytes(prepared.plan))} per node, {words.size(prepared.device_bytes)} "
+        f"on a CUDA device, about "
         f"{words.duration(prepared.seconds)} a step on this machine, "
         f"{words.duration(prepared.seconds * steps)}; reward {words.money(prices.solver_reward)}, "
         f"escrow {words.money(escrow)}"
@@ -214,6 +222,7 @@ def _value(prepared: Prepared) -> dict[str, object]:
         "eager_loss": comparison.eager_loss,
         "largest_difference": comparison.difference,
         "memory_bytes": peak_bytes(prepared.plan),
+        "device_memory_bytes": prepared.device_bytes,
         "operations_per_step": prepared.operations,
         "seconds_per_step": prepared.seconds,
     }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from identic.kernels.cpu_backend import CpuBackend
-from identic.kernels.cuda.device import DeviceFault, Kernel
-from identic.kernels.cuda_backend import CudaBackend
+from identic.kernels.cuda.device import Argument, DeviceFault, Kernel
+from identic.kernels.cuda_backend import CudaBackend, need_bytes
 from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.execution import sample, vectors
 from identic.node.execution.elements import with_word, word_at
@@ -207,10 +208,17 @@ class Failing(ShimDevice):
         super().__init__()
         self.at = at
 
-    def launch(self, kernel: Kernel, *rest: Any, **shared: int) -> None:
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Sequence[int],
+        block: Sequence[int],
+        *arguments: Argument,
+        shared: int = 0,
+    ) -> None:
         if len(self.launches) == self.at:
             raise DeviceFault("the card fell off the bus", remedy="put it back")
-        super().launch(kernel, *rest, **shared)
+        super().launch(kernel, grid, block, *arguments, shared=shared)
 
 
 def session(patch: pytest.MonkeyPatch, kept: Kept, device: ShimDevice) -> Session:
@@ -250,7 +258,8 @@ def test_exe_24__what_a_step_needs_is_said_before_it(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = ShimDevice(capacity=1 << 20)
-    with pytest.raises(LocalError, match=r"a step needs .* MiB on shim, which has .* MiB free"):
+    need = f"a step needs {need_bytes(RUN.plan) / (1 << 20):.1f} MiB on shim, which has "
+    with pytest.raises(LocalError, match=need):
         session(monkeypatch, kept, device)
     assert device.launches == []
     monkeypatch.setattr(cards, "opened", lambda _: CudaBackend(device))
