@@ -8,12 +8,15 @@ import pytest
 from identic.kernels import _native
 from identic.kernels.arrays import Array
 from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda import chain_text, source
+from identic.kernels.cuda.device import Kernel
 from identic.kernels.cuda.joined_chain import JoinedChain
 from identic.kernels.cuda_backend import CudaBackend
 from identic.kernels.executor import Executor
 from identic.node.execution.states import unpack_tensors
 from identic.protocol.program.types import Program
 from identic.protocol.program.unroll import unroll
+from tests.cuda import nvrtc, ptx
 from tests.cuda.shim.device import ORDERS, ShimDevice
 from tests.helpers.programs import mlp, mlp_data, mlp_state
 
@@ -68,6 +71,15 @@ def test_chains_with_rows_are_not_joined(code: list[tuple[str, list[int]]]) -> N
     inputs = [("float32", False), ("float32", True)]
     with pytest.raises(ValueError, match="rows"):
         JoinedChain(ShimDevice(), inputs, code, [2], (False, True))
+
+
+def test_num_1__a_joined_kernel_rounds_to_nearest_whatever_the_options() -> None:
+    body = chain_text.joined(chain_text.Code(*ADAMW), SCALARS)
+    text = source.text(Kernel("elementwise/cuda_chain.h", "chain", body=body))
+    loose = [o for o in source.OPTIONS if "fmad" not in o]
+    strict, other = (nvrtc.to_ptx(text, 75, options) for options in (source.OPTIONS, loose))
+    assert ptx.forbidden(strict) == {}
+    assert ptx.without_comments(strict) == ptx.without_comments(other)
 
 
 def steps(program: Program, backend: CpuBackend | CudaBackend) -> list[bytes]:
