@@ -174,6 +174,23 @@ def test_a_quotient_by_a_product_is_exact() -> None:
                 assert (high + x) >> power == x // d
 
 
+def test_a_kernel_divides_numbers_past_2_to_the_31(shaped: ShimDevice) -> None:
+    body = """
+    extern "C" __global__ void divide(long long* out, const long long* x, long long n,
+                                      long long length, long long multiplier) {
+      for (long long i = idn_thread(); i < n; i += idn_threads()) {
+        out[i] = idn_quotient(x[i], length, multiplier);
+      }
+    }"""
+    kernel = devices.Kernel("common/cuda_places.h", "divide", body=body)
+    near = [2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**40 + 7, 2**62]
+    x = np.array([0, 1, *near, *RNG.integers(0, 2**40, 300)], np.int64)
+    for length in (1, 2, 3, 1000, 2**31 - 1, 2**31, 2**33 + 5):
+        out = np.zeros_like(x)
+        shaped.launch(kernel, (2,), (64,), out, x, x.size, length, multiplier(length))
+        assert (out == x // length).all()
+
+
 def test_places_merge_axes_that_step_evenly() -> None:
     places = Places.of((2, 1, 3, 4), (12, 99, 4, 1), (0, 5, 4, 1))
     assert (places.lengths, places.steps) == ((2, 12), ((12, 1), (0, 1)))

@@ -9,12 +9,14 @@ import pytest
 
 from identic.kernels.arrays import NUMPY, Array, from_bytes, from_words, to_bytes
 from identic.kernels.cpu_backend import CpuBackend
+from identic.kernels.cuda import source
 from identic.kernels.cuda_backend import ASIDE, CudaBackend
 from identic.kernels.executor import Executor
 from identic.node.execution import sample
 from identic.protocol.errors import LocalError
 from identic.protocol.program.types import Program
 from identic.protocol.program.unroll import unroll
+from tests.cuda import nvrtc, ptx
 from tests.cuda.shim.device import ORDERS, ShimDevice
 from tests.helpers.calls import Maker
 from tests.helpers.programs import mlp, mlp_data, mlp_state
@@ -73,6 +75,18 @@ def test_an_observer_sees_what_the_cpu_computes() -> None:
         Executor(unroll(program), backend).step(state, data, 5, 0, observer)
         seen.append(values)
     assert seen[0] == seen[1]
+
+
+def test_num_1__generated_kernels_of_a_program_round_to_nearest() -> None:
+    device = ShimDevice()
+    sample.root(CudaBackend(device))
+    made = {source.text(k) for k in device.launches if k.body}
+    assert len(made) > 3
+    loose = [o for o in source.OPTIONS if "fmad" not in o]
+    for text in made:
+        strict, other = (nvrtc.to_ptx(text, 80, options) for options in (source.OPTIONS, loose))
+        assert ptx.forbidden(strict) == {}
+        assert ptx.without_comments(strict) == ptx.without_comments(other)
 
 
 # ---- memory ---------------------------------------------------------------------------------
