@@ -63,7 +63,7 @@ def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, 
 @pytest.mark.parametrize("tile", ["flat", "thin", "alone"])
 @pytest.mark.parametrize("direction", [FORWARD, DX, DW])
 def test_op_41__convolutions_of_any_shape(direction: int, tile: str) -> None:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=15, deadline=None)
     @given(
         sizes=st.tuples(*[st.integers(1, 3)] * 4),
         down=axes(),

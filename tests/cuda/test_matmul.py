@@ -87,7 +87,7 @@ def test_num_10__large_tiles_and_their_edges(left: str, right: str) -> None:
             check(ShimDevice(order), (1, m, n, k), (left, right), how, seed=m)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     sizes=st.tuples(st.integers(1, 3), *[st.integers(1, 90)] * 2, st.integers(1, 600)),
     order=st.sampled_from(ORDERS),
@@ -153,9 +153,7 @@ def test_num_11__what_fills_a_tile_is_not_multiplied() -> None:
     assert device.download(out).view(np.uint32)[0] == 0x80000000
 
 
-@pytest.mark.parametrize(
-    "tile", [replace(cuda.SMALL, k=8), replace(cuda.SMALL, k=32), cuda.TALL, cuda.FLAT]
-)
+@pytest.mark.parametrize("tile", [replace(cuda.SMALL, k=8), cuda.TALL, cuda.FLAT])
 def test_launch_shapes_change_no_bit(tile: cuda.Tile) -> None:
     check(ShimDevice(), (1, 70, 50, 300), ("lines", "steps"), cuda.cut(tile, 2, 1))
 
