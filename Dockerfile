@@ -8,6 +8,10 @@
 #
 # BASE is a Debian with or without Python 3.11 or later. EXTRAS adds optional parts, for example
 # EXTRAS=[postgres,s3]. A build secret named `pip` may give pip's configuration (a mirror).
+#
+# CUDA: EXTRAS=[cuda] for a driver of CUDA 12, CUPY="cupy-cuda13x nvidia-cuda-nvrtc" for one of
+# CUDA 13; `docker run --gpus all` then brings the driver in. BASE may be an image of NVIDIA's, and
+# need not be: the packages have what compiles the kernels.
 
 ARG BASE=python:3.11-slim-bookworm
 
@@ -15,6 +19,7 @@ ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS build
 ARG EXTRAS=""
+ARG CUPY=""
 ENV DEBIAN_FRONTEND=noninteractive
 RUN apt-get update \
  && apt-get install -y --no-install-recommends g++ ca-certificates \
@@ -30,7 +35,7 @@ COPY proto proto
 COPY node node
 COPY src src
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    /opt/identic/bin/pip install --no-cache-dir --constraint requirements.lock ".${EXTRAS}"
+    /opt/identic/bin/pip install --no-cache-dir --constraint requirements.lock ".${EXTRAS}" ${CUPY}
 
 # ---- run ------------------------------------------------------------------------------------
 
@@ -45,6 +50,8 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/identic --create-home ident
  && install -d /etc/identic
 COPY --from=build /opt/identic /opt/identic
 COPY --chmod=0755 deploy/start /usr/local/bin/identic-start
+# Where devices are lent to the container: what is needed of the driver, and a place for what was compiled.
+ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility CUPY_CACHE_DIR=/var/lib/identic/.cupy
 ENV PATH=/opt/identic/bin:$PATH PYTHONUNBUFFERED=1
 USER identic
 WORKDIR /var/lib/identic

@@ -83,8 +83,9 @@ def take(wanted: Wanted, plan: StepPlan | None = None) -> Taken:
         plan: the step that it must have room for, if that is known.
 
     Raises:
-        LocalError: the device or the vector path is not here, or has no room for the step.
-        Unsound: what was asked for does not give the known bits.
+        LocalError: there is no such vector path.
+        Unsound: the device is not here, or has no room for the step; or what was asked for does
+            not give the known bits.
     """
     index = number(wanted.device)
     cpu = native_backend(wanted.threads, wanted.vector)
@@ -99,9 +100,15 @@ def take(wanted: Wanted, plan: StepPlan | None = None) -> Taken:
     except LocalError as error:
         # EXE-22: a device that was asked for is used or refused; otherwise the CPU computes.
         if wanted.device != AUTO:
-            raise
+            # EXE-24: who cannot have its device cannot tell, and is not held for late instead.
+            raise _unsound(error) from error
         return Taken(cpu, CPU, error.problem)
     return Taken(card, card.name, "it gives the known bits")
+
+
+def _unsound(error: LocalError) -> Unsound:
+    """The error as one about this machine, and so about nobody else."""
+    return error if isinstance(error, Unsound) else Unsound(error.problem, remedy=error.remedy)
 
 
 def native_backend(threads: int, path: str) -> CpuBackend:

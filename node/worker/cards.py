@@ -17,7 +17,9 @@ from identic.protocol.errors import LocalError
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
-INSTALL: Final = "pip install 'identic[cuda]', or cupy-cuda13x beside a driver for CUDA 13"
+INSTALL: Final = (
+    "pip install 'identic[cuda]'; for a driver of CUDA 13 cupy-cuda13x nvidia-cuda-nvrtc"
+)
 """What to do where CuPy is missing."""
 
 

@@ -28,10 +28,13 @@ async def net(tmp_path: Path) -> AsyncIterator[Company]:
         yield made
 
 
-async def test_exe_23__job_33__a_verifier_whose_device_vanishes_gives_its_seat_back(
-    net: Company, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(("card", "device"), [("Vanishing(at=5)", "auto"), ("Small()", "cuda")])
+async def test_exe_23__exe_24__job_33__a_verifier_without_its_device_gives_its_seat_back(
+    net: Company, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, card: str, device: str
 ) -> None:
-    monkeypatch.setattr(handle, "COMMAND", worker("Vanishing(at=5)", tmp_path / "none"))
+    """It vanishes in the middle of a step, or has no room for the job."""
+    monkeypatch.setattr(handle, "COMMAND", worker(card, tmp_path / "none"))
+    monkeypatch.setenv("IDENTIC_DEVICE", device)
     await net.start("ann")
     await net.until(lambda board: net.party("ann") in board.enrolled or None)
     made = await net.posted()
