@@ -63,7 +63,7 @@ def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, 
 @pytest.mark.parametrize("tile", ["flat", "thin", "alone"])
 @pytest.mark.parametrize("direction", [FORWARD, DX, DW])
 def test_op_41__convolutions_of_any_shape(direction: int, tile: str) -> None:
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(
         sizes=st.tuples(*[st.integers(1, 3)] * 4),
         down=axes(),
@@ -85,7 +85,7 @@ def test_num_10__chunks_apart_are_added_in_their_order(direction: int, stride: i
     down, across = axis(12, 3, stride, pad=1), axis(13, 3, stride, pad=2)
     product = Product(direction, (6, 2, 18, 20), (down, across))
     for tile in (FLAT, cuda.THIN):
-        for ranges in (1, 2, 9):
+        for ranges in (1, 9):
             check(ShimDevice(ranges % 3), product, tile, ranges, seed=ranges)
     short = Product(direction, (6, 2, 3, 2), (down, across))
     for ranges in (1, 9):
