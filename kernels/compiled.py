@@ -60,12 +60,6 @@ class Prepared:
             join_chains(draft, engine.calls)
         self.arena = Arena.of(draft)
 
-    @property
-    def nbytes(self) -> int:
-        """What a step takes: its loads, its arena, and the tensors of the new state."""
-        held = (s.nbytes for s in self.draft.slots if s.kind in {LOAD, RESULT})
-        return self.arena.size + sum(held)
-
     def compile(self) -> Callable[[list[Array]], list[Array]]:
         """A function from the arrays of the loads to those of the outputs."""
         return _Step(self).run

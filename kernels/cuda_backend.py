@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
-from identic.kernels.arrays import Array
+import numpy as np
+
+from identic.kernels.arrays import NUMPY, Array
 from identic.kernels.compiled import Prepared
 from identic.kernels.cuda.device import Device
 from identic.kernels.cuda.engine import CudaEngine
+from identic.kernels.cuda.measuring import MeasuringDevice
 from identic.kernels.hashing import cuda as hashing
 from identic.kernels.operators import KERNELS
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Digest
 from identic.protocol.ops.base import Call
-from identic.protocol.program.plan import StepPlan
+from identic.protocol.program.plan import Load, Source, StepPlan
 
 ASIDE = 1 << 27
-"""Bytes kept free for what kernels put aside while they run, and for their code."""
+"""Bytes kept free for the code of kernels, and for what lies unused between blocks of memory."""
 
 
 class CudaBackend:
@@ -77,7 +79,8 @@ class CudaBackend:
         Raises:
             LocalError: names what the step needs and what there is.
         """
-        need, free = _need(self._of(plan)), self.device.free()
+        need = need_bytes(plan, self.device.multiprocessors, self.device.compute_capability)
+        free = self.device.free()
         if need > free:
             raise LocalError(
                 f"a step needs {_mib(need)} on {self.name}, which has {_mib(free)} free",
@@ -91,14 +94,26 @@ class CudaBackend:
         return self._prepared[1]
 
 
-def need_bytes(plan: StepPlan) -> int:
-    """What a step takes on any device, by its plan alone."""
-    # Laying a plan out asks nothing of a device.
-    return _need(Prepared(plan, CudaEngine(cast(Device, None))))
+def need_bytes(plan: StepPlan, multiprocessors: int = 132, compute_capability: int = 90) -> int:
+    """What a step takes on a device, with the root of the state after it, by its plan alone.
+
+    A step runs on a device that only counts, so that what launchers put aside is in it.
+
+    Raises:
+        LocalError: an operator is too large for any device.
+    """
+    device = MeasuringDevice(multiprocessors, compute_capability)
+    step = Prepared(plan, CudaEngine(device)).compile()
+    state = step([_load(device, load) for load in plan.loads])
+    hashing.chunk_roots(device, state)
+    return device.peak + ASIDE
 
 
-def _need(prepared: Prepared) -> int:
-    return prepared.nbytes + ASIDE
+def _load(device: MeasuringDevice, load: Load) -> Array:
+    """An array for a load: where a caller would have it."""
+    shape, dtype = load.type.shape, NUMPY[load.type.dtype]
+    on_host = load.source is Source.CONTEXT
+    return np.zeros(shape, dtype) if on_host else device.empty(shape, dtype)
 
 
 def _mib(count: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from identic.kernels.arrays import NUMPY, Array, from_bytes, from_words, to_bytes
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.cuda import source
-from identic.kernels.cuda_backend import ASIDE, CudaBackend
+from identic.kernels.cuda_backend import ASIDE, CudaBackend, need_bytes
 from identic.kernels.executor import Executor
 from identic.node.execution import sample
 from identic.protocol.errors import LocalError
@@ -103,7 +103,8 @@ def test_exe_24__a_step_without_room_is_refused_before_anything_runs() -> None:
 def test_exe_24__with_the_room_it_names_a_step_runs_and_gives_the_old_state_back() -> None:
     program = mlp(shards=1, batch=4)
     plan = unroll(program)
-    need = CudaBackend(ShimDevice())._of(plan).nbytes
+    shim = ShimDevice()
+    need = need_bytes(plan, shim.multiprocessors, shim.compute_capability) - ASIDE
     device = ShimDevice(capacity=need + ASIDE)
     backend = CudaBackend(device)
     executor = Executor(plan, backend)
