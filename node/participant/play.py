@@ -11,6 +11,7 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from identic.node.coordinator.cases import Case
@@ -18,10 +19,12 @@ from identic.node.execution.forced import ForcedError
 from identic.node.participant.base import Participant
 from identic.node.participant.cases import record_of, side_of
 from identic.node.participant.runs import assignment
+from identic.node.worker.devices import CPU
 from identic.node.worker.frames import Answer, Answered, ChosenMove, OwnRun, Reply
 from identic.node.worker.handle import Worker
 from identic.proofs.signatures import sign
 from identic.protocol.dispute.moves import MoveBody, Side, SignedMove
+from identic.protocol.errors import Unsound
 from identic.protocol.hashing import Domain
 from identic.protocol.ids import Count, Digest, JobId
 from identic.protocol.job.messages import DisputeId, DisputeMove
@@ -86,7 +89,8 @@ class Desk:
         self._job = job
         self._load = load
         self._own: OwnRun | None = None
-        self._worker = Worker(assignment(party.context, job, forced))
+        self._assignment = assignment(party.context, job, forced)
+        self._worker = Worker(self._assignment)
         self._turns = Turns()
         self._asked: set[asyncio.Task[Reply]] = set()
 
@@ -112,6 +116,21 @@ class Desk:
         return reply.move if isinstance(reply, Answered) else None
 
     async def _ask(self, case: Case, side: Side) -> Reply:
+        """Ask the worker; the CPU, if the device turns out not to be there or not sound."""
+        try:
+            return await self._ask_worker(case, side)
+        except Unsound as error:
+            ready = self._worker.ready
+            if CPU in {self._assignment.device, ready.device if ready else None}:
+                raise
+            # EXE-23: whoever is in a dispute answers without its device, before it is late.
+            self._party.log.warning("a dispute goes on without the device", problem=str(error))
+        await self._worker.close()
+        self._assignment = replace(self._assignment, device=CPU)
+        self._worker = Worker(self._assignment)
+        return await self._ask_worker(case, side)
+
+    async def _ask_worker(self, case: Case, side: Side) -> Reply:
         if self._worker.ready is None:
             await self._party.fetch_job(self._job)
             await self._worker.__aenter__()

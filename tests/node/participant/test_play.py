@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import pytest
 
+from identic.kernels.cuda.device import DeviceFault
+from identic.node.logging import get_logger
 from identic.node.participant import play
 from identic.node.participant.play import Desk, Player, Turns
+from identic.node.worker.devices import CPU
 from identic.node.worker.frames import Answer, Answered, OwnRun, Request
 from identic.protocol.dispute.moves import Side
 from identic.protocol.errors import LocalError
@@ -85,6 +89,7 @@ class FakeParty:
     def __init__(self, *deadlines: int) -> None:
         self.context = None
         self.party = SOLVER
+        self.log = get_logger("party")
         self.loads = 0
         self.cases: dict[DisputeId, Any] = {}
         self.mirror: Any = SimpleNamespace(board=SimpleNamespace(cases=self.cases))
@@ -208,3 +213,46 @@ async def test_a_run_that_is_too_short_for_a_dispute_is_read_again() -> None:
     for _ in range(3):
         await desk.answer(case, Side.DEFENDER)
     assert [len(r.own.roots) for r in desk._worker.asked] == [2, 5, 5]  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a worker is told, as far as it matters here."""
+
+    device: str
+
+
+async def test_exe_23__a_side_of_a_dispute_goes_on_without_its_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    devices: list[str] = []
+
+    class Ending(FakeWorker):
+        """A worker that ends with its device, and is well on the CPU."""
+
+        def __init__(self, told: Told) -> None:
+            super().__init__(told)
+            self.told = told
+            devices.append(told.device)
+
+        async def __aenter__(self) -> Self:
+            self.ready, self.alive = self.told, True
+            return self
+
+        async def ask(self, request: Request) -> Answered:
+            if self.told.device != CPU:
+                raise DeviceFault("it has gone", remedy="")
+            return await super().ask(request)
+
+    monkeypatch.setattr(play, "Worker", Ending)
+    monkeypatch.setattr(play, "assignment", lambda *_: Told("cuda:1"))
+    party = FakeParty(1)
+    desk = Desk(party, judged().job, party.load, None)  # type: ignore[arg-type]
+    (case,) = party.cases.values()
+    answers = [asyncio.create_task(desk.answer(case, Side.DEFENDER)) for _ in range(2)]
+    await settle()
+    FakeWorker.made[-1].go.set()
+    assert await asyncio.gather(*answers) == [None, None]
+    # The second answer comes from the CPU at once.
+    assert devices == ["cuda:1", CPU]
+    await desk.close()
