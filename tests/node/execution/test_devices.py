@@ -233,6 +233,13 @@ def done(session: Session, own: frames.OwnRun) -> list[Digest]:
     return [reply.mark.state_root for reply in replies if isinstance(reply, frames.MarkDone)]
 
 
+def test_exe_22__the_kernels_pass_the_whole_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ShimDevice()
+    monkeypatch.setattr(cards, "opened", lambda _: CudaBackend(device))
+    assert taken("cuda").device == "shim"
+    assert len(device.launches) > sum(len(one.calls) for one in vectors.known())
+
+
 def test_exe_4__exe_5__exe_23__a_job_on_a_device_is_the_job_on_the_cpu_until_it_fails(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
