@@ -16,6 +16,7 @@ import numpy as np
 
 from identic.kernels.arrays import Array
 from identic.kernels.cuda.device import Argument, Kernel
+from identic.protocol.errors import LocalError
 
 GRAIN = 512
 """Bytes of which memory pools hand out multiples."""
@@ -54,12 +55,22 @@ class MeasuringDevice:
         """Nothing runs."""
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """An array without pages."""
+        """An array without pages.
+
+        Raises:
+            LocalError: it is larger than any memory.
+        """
         size = math.prod(shape) * dtype.itemsize
         taken = -(-size // GRAIN) * GRAIN
         if not taken:
             return np.empty(shape, dtype).view(Unreadable)
-        room = mmap.mmap(-1, taken, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        try:
+            room = mmap.mmap(-1, taken, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+        except (OSError, OverflowError) as error:
+            raise LocalError(
+                f"a step needs {(self.live + taken) >> 30} GiB on {self.name} and more",
+                remedy="take the job to a CPU worker, or a smaller one",
+            ) from error
         self.live += taken
         self.peak = max(self.peak, self.live)
         weakref.finalize(room, self._given_back, taken)

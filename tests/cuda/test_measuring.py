@@ -40,6 +40,13 @@ def test_memory_is_counted_while_an_array_or_a_view_of_it_lives() -> None:
     assert device.peak < device.free()
 
 
+@pytest.mark.parametrize("elements", [1 << 44, 1 << 61])
+def test_what_no_memory_has_room_for_is_refused(elements: int) -> None:
+    device = MeasuringDevice()
+    with pytest.raises(LocalError, match="GiB"):
+        [device.empty((elements,), np.dtype("<i8")) for _ in range(20)]
+
+
 def test_what_launchers_put_aside_is_in_the_peak() -> None:
     device, n = MeasuringDevice(), 1 << 20
     index, src = device.empty((n,), np.dtype("<i8")), device.empty((n, 4), np.dtype("<f4"))

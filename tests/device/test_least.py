@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -187,6 +188,10 @@ def test_stand_ins_hash_and_refuse_the_rest() -> None:
 
 def test_the_script_is_one_that_a_shell_reads() -> None:
     assert subprocess.run(["sh", "-n", HERE / "run.sh"], check=False).returncode == 0
+    without = {**os.environ, "PYTHON": "false"}
+    refused = subprocess.run([HERE / "run.sh"], env=without, capture_output=True, check=False)
+    assert refused.returncode == 2
+    assert b"cupy" in refused.stderr
 
 
 def test_a_finding_is_told_in_words() -> None:
