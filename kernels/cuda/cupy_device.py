@@ -2,6 +2,9 @@
 
 The only file that imports CuPy. One stream carries everything, in the order of the calls, so
 that memory given back is used again only by what was launched later.
+
+Texts are compiled here and not by ``cupy.RawModule``, which flushes subnormals to zero whatever
+options it is given: it puts ``-ftz=true`` behind them.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import cupy
 import numpy as np
 
 from identic.kernels.arrays import Array
-from identic.kernels.cuda import source
+from identic.kernels.cuda import kept, source
 from identic.kernels.cuda.device import Argument, DeviceFault, Kernel, Words
 from identic.kernels.cuda.survey import Found, Survey
 from identic.protocol.errors import LocalError
@@ -69,8 +72,10 @@ class CupyDevice:
         """
         with self._current():
             function = self._function(kernel)
-            if shared > SHARED and function.max_dynamic_shared_size_bytes < shared:
-                function.max_dynamic_shared_size_bytes = shared
+            if shared > SHARED:
+                driver = cupy.cuda.driver
+                most = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                driver.funcSetAttribute(function.ptr, most, shared)
             passed = tuple(_passed(a) for a in arguments)
             function(tuple(grid), tuple(block), passed, shared_mem=shared)
 
@@ -121,10 +126,44 @@ class CupyDevice:
         found = self._functions.get(kernel)
         if found is None:
             text = source.text(kernel)
-            if text not in self._modules:
-                self._modules[text] = cupy.RawModule(code=text, options=source.OPTIONS)
-            found = self._functions[kernel] = self._modules[text].get_function(kernel.entry)
+            module = self._modules.get(text)
+            if module is None:
+                module = cupy.cuda.function.Module()
+                module.load(self._machine_code(text))
+                self._modules[text] = module
+            found = self._functions[kernel] = module.get_function(kernel.entry)
         return found
+
+    def _machine_code(self, text: str) -> bytes:
+        """What the driver loads, from the disk if it was compiled before.
+
+        Raises:
+            LocalError: NVRTC is missing, or refuses the text.
+        """
+        try:
+            nvrtc = cupy.cuda.nvrtc
+            # NUM-1: the options are these and no others.
+            options = (*source.OPTIONS, f"--gpu-architecture={self._target()}")
+            name = kept.name(text, *options, *map(str, nvrtc.getVersion()))
+            code = kept.read(name)
+            if code is None:
+                code = _compiled(text, options)
+                kept.write(name, code)
+        except RuntimeError as error:
+            # What CuPy raises where the library is missing has no type of its own.
+            raise LocalError(
+                f"{self.name} cannot compile a kernel ({error})",
+                remedy="install the NVRTC that fits the driver; see docs/gpu.md",
+            ) from error
+        return code
+
+    def _target(self) -> str:
+        """The device's architecture, or the latest before it that NVRTC knows, as PTX."""
+        own = self.compute_capability
+        known = cupy.cuda.nvrtc.getSupportedArchs()
+        if own in known:
+            return f"sm_{own}"
+        return f"compute_{max((n for n in known if n < own), default=own)}"
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -140,11 +179,6 @@ class CupyDevice:
             raise LocalError(
                 f"{self.name} has no room left ({error})",
                 remedy="free the device, take another with device = cuda:N, or set device to cpu",
-            ) from error
-        except cupy.cuda.compiler.CompileException as error:
-            raise LocalError(
-                f"{self.name} cannot compile a kernel ({error})",
-                remedy="install the NVRTC that fits the driver; see docs/gpu.md",
             ) from error
         except (
             cupy.cuda.runtime.CUDARuntimeError,
@@ -197,6 +231,26 @@ def _found(index: int) -> Found:
     capability = 10 * int(properties["major"]) + int(properties["minor"])
     model = bytes(properties["name"]).decode(errors="replace")
     return Found(f"cuda:{index}", model, capability, int(total), int(free))
+
+
+def _compiled(text: str, options: tuple[str, ...]) -> bytes:
+    """Machine code, or PTX for an architecture that stands for later ones.
+
+    Raises:
+        RuntimeError: the compiler's words.
+    """
+    nvrtc = cupy.cuda.nvrtc
+    program = nvrtc.createProgram(text, "kernel.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, options)
+        if options[-1].startswith("--gpu-architecture=compute_"):
+            return bytes(nvrtc.getPTX(program)) + b"\0"
+        # CuPy gives the code without its last byte, as if that ended a text.
+        return bytes(nvrtc.getCUBIN(program)) + b"\0"
+    except nvrtc.NVRTCError as error:
+        raise RuntimeError(nvrtc.getProgramLog(program) or str(error)) from error
+    finally:
+        nvrtc.destroyProgram(program)
 
 
 def _passed(argument: Argument) -> Any:

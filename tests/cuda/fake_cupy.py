@@ -1,7 +1,8 @@
 """As much of CuPy's interface as ``cupy_device.py`` uses, over the stand-in for a device.
 
 It checks what it is given as CuPy does: structures are arrays of one element, integers have a
-width, arrays lie on the device, and something is current when a kernel is launched.
+width, arrays lie on the device, and something is current when a kernel is launched. Of
+``RawModule``, which adds an option of its own, there is nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class CUDADriverError(RuntimeError):
     """The driver's."""
 
 
-class CompileException(Exception):
-    """NVRTC's."""
+class NVRTCError(RuntimeError):
+    """The compiler's."""
 
 
 class OutOfMemoryError(MemoryError):
@@ -70,13 +71,17 @@ class Fake:
 
     Attributes:
         fails: raised by the next launch or allocation.
-        loaded: options and texts of modules.
+        compiled: options and texts that the compiler was given.
+        refuses: what the compiler says of the next text.
+        architectures: those it knows.
     """
 
     def __init__(self) -> None:
         self.shim = ShimDevice()
         self.fails: Exception | None = None
-        self.loaded: list[tuple[tuple[str, ...], str]] = []
+        self.compiled: list[tuple[tuple[str, ...], str]] = []
+        self.refuses = ""
+        self.architectures = [75, 80, 86, 90]
 
     def module(self) -> ModuleType:
         """What ``import cupy`` gives."""
@@ -91,8 +96,13 @@ class Fake:
         pool = SimpleNamespace(malloc=self.malloc, free_bytes=lambda: 0)
         cuda = SimpleNamespace(
             runtime=runtime,
-            driver=SimpleNamespace(CUDADriverError=CUDADriverError),
-            compiler=SimpleNamespace(CompileException=CompileException),
+            driver=SimpleNamespace(
+                CUDADriverError=CUDADriverError,
+                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+                funcSetAttribute=_set_attribute,
+            ),
+            nvrtc=self.nvrtc(),
+            function=SimpleNamespace(Module=lambda: Module(self)),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             Device=Current,
             Stream=Stream,
@@ -100,7 +110,7 @@ class Fake:
         )
         made: Any = ModuleType("cupy")
         made.__version__ = "14.2.0"
-        made.cuda, made.RawModule, made.ndarray = cuda, self.raw_module, FakeArray
+        made.cuda, made.ndarray = cuda, FakeArray
         return made  # type: ignore[no-any-return]
 
     def malloc(self, size: int) -> Any:
@@ -113,9 +123,30 @@ class Fake:
         if failure is not None:
             raise failure
 
-    def raw_module(self, *, code: str, options: tuple[str, ...]) -> Any:
-        self.loaded.append((options, code))
-        return SimpleNamespace(get_function=lambda entry: Function(self, code, entry))
+    def nvrtc(self) -> Any:
+        """The compiler's binding; a program is its text, and so is its code."""
+
+        def create(text: str, name: str, headers: tuple[str, ...], names: tuple[str, ...]) -> str:
+            assert name
+            assert (headers, names) == ((), ())
+            return text
+
+        def compile_program(text: str, options: tuple[str, ...]) -> None:
+            self.compiled.append((options, text))
+            if self.refuses:
+                raise NVRTCError("NVRTC_ERROR_COMPILATION (6)")
+
+        return SimpleNamespace(
+            NVRTCError=NVRTCError,
+            getVersion=lambda: (12, 9),
+            getSupportedArchs=lambda: tuple(self.architectures),
+            createProgram=create,
+            compileProgram=compile_program,
+            getProgramLog=lambda _: self.refuses,
+            getCUBIN=lambda text: text.encode(),
+            getPTX=lambda text: text.encode(),
+            destroyProgram=lambda _: None,
+        )
 
 
 class FakeArray(OnDevice):
@@ -144,20 +175,43 @@ class FakeArray(OnDevice):
         self[...] = array
 
 
+class Module:
+    """Code that was loaded."""
+
+    def __init__(self, fake: Fake) -> None:
+        self.fake, self.code = fake, ""
+
+    def load(self, code: bytes) -> None:
+        assert type(code) is bytes
+        assert code.endswith(b"\0")
+        self.fake.check()
+        self.code = code.rstrip(b"\0").decode()
+
+    def get_function(self, entry: str) -> Function:
+        assert self.code
+        return Function(self.fake, self.code, entry)
+
+
 class Function:
     """An entry point of a module."""
 
     def __init__(self, fake: Fake, code: str, entry: str) -> None:
         self.fake, self.code, self.entry = fake, code, entry
-        self.max_dynamic_shared_size_bytes = 48 << 10
+        self.most_shared = 48 << 10
+        self.ptr = self  # where the driver has an address
 
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], shared_mem: int
     ) -> None:
         self.fake.check()
-        assert shared_mem <= self.max_dynamic_shared_size_bytes
+        assert shared_mem <= self.most_shared
         passed = map(_taken, args)
         self.fake.shim.run(self.code, self.entry, grid, block, *passed, shared=shared_mem)
+
+
+def _set_attribute(function: Function, attribute: int, value: int) -> None:
+    assert attribute == 8
+    function.most_shared = value
 
 
 def _taken(argument: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ import pytest
 
 from identic.kernels.arrays import on_host
 from identic.kernels.cpu_backend import CpuBackend
-from identic.kernels.cuda import source
+from identic.kernels.cuda import kept, source
 from identic.kernels.cuda.device import DeviceFault, Kernel, Words
 from identic.kernels.cuda.survey import Found, Survey
 from identic.kernels.cuda_backend import CudaBackend
 from identic.node.execution import sample
 from identic.protocol.errors import LocalError
+from tests.cuda import nvrtc, ptx
 from tests.cuda.fake_cupy import (
-    CompileException,
     CUDADriverError,
     CUDARuntimeError,
     Fake,
@@ -30,8 +31,9 @@ NAME = "identic.kernels.cuda.cupy_device"
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Fake]:
     made = Fake()
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "kept"))
     monkeypatch.setitem(sys.modules, "cupy", made.module())
     monkeypatch.delitem(sys.modules, NAME, raising=False)
     yield made
@@ -71,12 +73,11 @@ def test_arguments_have_the_widths_of_the_kernels(device: Any, fake: Fake) -> No
         arguments = (out, -1, np.uint32(1 << 31), np.float32(7), words)
         device.launch(kernel, (1,), (1,), *arguments)
     assert device.download(out).tolist() == [-1, 1 << 31, 7, 1 << 40, 0]
-    assert [options for options, _ in fake.loaded] == [source.OPTIONS]
+    assert [text for _, text in fake.compiled] == [source.text(kernel)]
 
 
 def test_more_shared_memory_is_asked_for(device: Any) -> None:
-    kernel = Kernel("common/cuda.h", "none", body='extern "C" __global__ void none() {}')
-    device.launch(kernel, (1,), (1,), shared=100 << 10)
+    device.launch(NONE, (1,), (1,), shared=100 << 10)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,6 @@ def test_more_shared_memory_is_asked_for(device: Any) -> None:
     [
         (CUDARuntimeError("an illegal access"), DeviceFault),
         (CUDADriverError("a launch failure"), DeviceFault),
-        (CompileException("no"), LocalError),
         (OutOfMemoryError("out"), LocalError),
     ],
 )
@@ -95,6 +95,65 @@ def test_exe_24__failures_have_names_of_ours(
     with pytest.raises(LocalError, match=str(failure)) as caught:
         device.empty((3,), np.dtype("<f4"))
     assert type(caught.value) is kind
+
+
+NONE = Kernel("common/cuda.h", "none", body='extern "C" __global__ void none() {}')
+SUM = Kernel(
+    "common/cuda.h",
+    "k",
+    body='extern "C" __global__ void k(float* x) { x[0] = idn_add(x[0], x[1]); }',
+)
+
+
+def test_num_1__the_compiler_gets_no_options_but_ours(device: Any, fake: Fake) -> None:
+    device.launch(NONE, (1,), (1,))
+    ((options, text),) = fake.compiled
+    assert options == (*source.OPTIONS, "--gpu-architecture=sm_86")
+    assert text == source.text(NONE)
+    # What RawModule puts behind them makes even an intrinsic flush.
+    text = source.text(SUM)
+    assert ptx.forbidden(nvrtc.to_ptx(text, 90, source.OPTIONS)) == {}
+    assert ptx.forbidden(nvrtc.to_ptx(text, 90, (*source.OPTIONS, "-ftz=true")))
+
+
+def test_a_kernel_is_compiled_once_and_kept(fake: Fake) -> None:
+    module = importlib.import_module(NAME)
+    for _ in range(2):
+        module.CupyDevice(0).launch(NONE, (1,), (1,))
+    assert len(fake.compiled) == 1
+    (file,) = kept.folder().iterdir()
+    file.write_bytes(file.read_bytes()[:-1])
+    module.CupyDevice(0).launch(NONE, (1,), (1,))
+    assert len(fake.compiled) == 2
+
+
+def test_where_nothing_can_be_kept_kernels_are_compiled(
+    device: Any, fake: Fake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "file"))
+    device.launch(NONE, (1,), (1,))
+    assert len(fake.compiled) == 1
+
+
+def test_a_later_device_gets_what_its_driver_can_compile(device: Any, fake: Fake) -> None:
+    fake.architectures = [75, 80, 90]
+    device.launch(NONE, (1,), (1,))
+    assert fake.compiled[0][0][-1] == "--gpu-architecture=compute_80"
+
+
+def test_exe_22__a_compiler_that_refuses_or_is_missing_is_said(device: Any, fake: Fake) -> None:
+    fake.refuses = "an error in line 7"
+    with pytest.raises(LocalError, match=r"cuda:0 cannot compile.*line 7") as caught:
+        device.launch(NONE, (1,), (1,))
+    assert type(caught.value) is LocalError
+
+    def missing() -> None:
+        raise RuntimeError("no libnvrtc.so.12")
+
+    importlib.import_module(NAME).cupy.cuda.nvrtc.getVersion = missing
+    with pytest.raises(LocalError, match="no libnvrtc"):
+        device.launch(NONE, (1,), (1,))
 
 
 def test_a_missing_device_or_driver_is_said(fake: Fake) -> None:

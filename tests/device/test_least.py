@@ -131,8 +131,12 @@ def test_a_step_of_a_gpt_is_timed(setting: Setting) -> None:
 
 @pytest.mark.parametrize("name", ["roots", "hashing"])
 def test_a_part_runs_through_cupys_interface(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "cupy", Fake().module())
     monkeypatch.delitem(sys.modules, "identic.kernels.cuda.cupy_device", raising=False)
     assert part.main(name, least=True) == 0
