@@ -40,13 +40,12 @@ IDN_INLINE void idn_each_piece(const Type* x, long long rows, long long n, long 
   const int lane = threadIdx.x % width;
   const long long per_warp = 32 / width, warps = idn_threads() / 32;
   for (long long item = idn_thread() / 32 * per_warp; item < total; item += warps * per_warp) {
+    /* One call for all lanes: an exchange must stand in the code once, or a warp that has parted never meets there. */
     const long long number = item + threadIdx.x % 32 / width;
-    if (number < total) {
-      const long long row = pieces == 1 ? number : number / pieces, first = (number - row * pieces) * length;
-      run(Piece{x + row * n, first, min(first + length, n)}, number, lane);
-    } else {
-      run(Piece{x, 0, 0}, -1ll, lane);
-    }
+    const bool real = number < total;
+    const long long row = real ? (pieces == 1 ? number : number / pieces) : 0;
+    const long long first = real ? (number - row * pieces) * length : 0;
+    run(Piece{x + row * n, first, real ? min(first + length, n) : 0}, real ? number : -1ll, lane);
   }
 }
 

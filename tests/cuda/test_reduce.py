@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from identic.kernels import _native
+from identic.kernels.cuda import source
 from identic.kernels.cuda.device import Kernel
 from identic.kernels.reduce import cuda
+from tests.cuda import nvrtc
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
@@ -137,3 +140,14 @@ def test_elements_read_ahead_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cuda, "_KERNELS", kernels)
     for name in ("sum_last", "amax", "argmax", "sum_first"):
         check(ShimDevice(), name, KINDS[0], (9, 701), seed=1)
+
+
+def test_lanes_of_a_warp_exchange_at_one_place_in_the_code() -> None:
+    # A choice that is the same for all threads may double the loop; it is taken out first.
+    text = source.file_text("reduce/cuda.cu")
+    assert "pieces == 1 ? number : " in text
+    made = nvrtc.to_ptx(text.replace("pieces == 1 ? number : ", ""), 80, source.OPTIONS)
+    entries = dict(re.findall(r"\.entry (\w+)\((.*?)\n\}\n", made, re.DOTALL))
+    # Of a maximum's place the two halves of 64 bits pass one after the other.
+    for entry, exchanges in {"sum_rows": 1, "largest_of_rows": 1, "first_of_largest": 3}.items():
+        assert entries[entry].count("shfl.sync") == exchanges
