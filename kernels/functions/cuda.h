@@ -2,9 +2,9 @@
  * The rounded functions and NUM-4's choices on a CUDA device.              rules: NUM-2, NUM-4, NUM-7, NUM-8
  *
  * A thread is a path of one lane: the names of native/simd/ by intrinsics, and below them the same text
- * that the CPU's paths compile, so that what is shown there for every operand holds here. exp and erf are
- * computed in pairs of binary32; binary64, of which many devices have little, decides a lane in some
- * thousands.
+ * that the CPU's paths compile, so that what is shown there for every operand holds here. exp, erf,
+ * tanh and sigmoid are computed in pairs of binary32; binary64, of which many devices have little, decides
+ * a lane in some thousands.
  */
 #ifndef IDENTIC_FUNCTIONS_CUDA_H
 #define IDENTIC_FUNCTIONS_CUDA_H
@@ -26,6 +26,7 @@ IDN_INLINE F splat(float a) { return {a}; }
 IDN_INLINE F add(F a, F b) { return {idn_add(a.v, b.v)}; }
 IDN_INLINE F sub(F a, F b) { return {idn_sub(a.v, b.v)}; }
 IDN_INLINE F mul(F a, F b) { return {idn_mul(a.v, b.v)}; }
+IDN_INLINE F div(F a, F b) { return {idn_div(a.v, b.v)}; }
 IDN_INLINE F fma(F a, F b, F c) { return {idn_fma(a.v, b.v, c.v)}; }
 
 IDN_INLINE U splat_bits(uint32_t a) { return {a}; }
@@ -79,15 +80,16 @@ IDN_INLINE void load_rows4(const float (*table)[4], U index, F columns[4]) {
 /* ---- the shared text ------------------------------------------------------------------------------------ */
 
 #include "functions/functions.h"
+#include "functions/pair_sigmoid.h"
 #include "functions/circular.h"
 
 }  // namespace lane
 
 IDN_INLINE float idn_exp(float x) { return lane::exp_of({x}).v; }
 IDN_INLINE float idn_log(float x) { return lane::log_of({x}).v; }
-IDN_INLINE float idn_tanh(float x) { return lane::tanh_of({x}).v; }
+IDN_INLINE float idn_tanh(float x) { return lane::tanh_in_pairs({x}).v; }
 IDN_INLINE float idn_erf(float x) { return lane::erf_of({x}).v; }
-IDN_INLINE float idn_sigmoid(float x) { return lane::sigmoid_of({x}).v; }
+IDN_INLINE float idn_sigmoid(float x) { return lane::sigmoid_in_pairs({x}).v; }
 IDN_INLINE float idn_sin(float x) { return lane::circular_of(false, x); }
 IDN_INLINE float idn_cos(float x) { return lane::circular_of(true, x); }
 

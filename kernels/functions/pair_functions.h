@@ -21,11 +21,14 @@ IDN_INLINE F opposite(F x) { return floats(bits(x) ^ splat_bits(0x80000000u)); }
 /* A result and the lanes in which it is known to be rounded right. */
 struct Settled { F value; M is_sure; };
 
+/* e^x as 2^(n >> 3) (high + low), n in the low bits of at; the sum is in (0.95, 2) and off by less than 2^-37. */
+struct ExponentialPair { F high, low; U at; };
+
 /*
  * e^x = 2^(n/8) e^(r + rest), r = x - n EXP_STEP exactly and |r| <= log(2) / 16; the rest has what EXP_STEP
- * and the table's power lack. Sure for |x| <= 87.
+ * and the table's power lack. For |x| <= 87.
  */
-IDN_INLINE Settled exp_by_pairs(F x) {
+IDN_INLINE ExponentialPair exponential_pair(F x) {
   const F t = fma(x, splat(EXP_STEP_INVERSE), splat(ROUNDER_TO_ONES));
   const F n = sub(t, splat(ROUNDER_TO_ONES));
   const U at = bits(t);
@@ -41,11 +44,15 @@ IDN_INLINE Settled exp_by_pairs(F x) {
   const F v = add(sub(p, sub(u, r)), fma(mul(r, square), tail, q));
   /* high + low = 2^(n mod 8 / 8) (1 + u + v) (1 + rest). */
   const F high = fma(power, u, power);
-  const F low = add(fma(power, u, sub(power, high)), fma(power, v, mul(rest, high)));
+  return {high, add(fma(power, u, sub(power, high)), fma(power, v, mul(rest, high))), at};
+}
+
+IDN_INLINE Settled exp_by_pairs(F x) {
+  const ExponentialPair e = exponential_pair(x);
   constexpr float ERROR = 0x1p-37f;
-  const F value = add(high, add(low, splat(ERROR)));
-  const M same = eq(value, add(high, sub(low, splat(ERROR))));
-  const F scaled = floats(bits(value) + shift_left<23>(shift_right<3>(at)));
+  const F value = add(e.high, add(e.low, splat(ERROR)));
+  const M same = eq(value, add(e.high, sub(e.low, splat(ERROR))));
+  const F scaled = floats(bits(value) + shift_left<23>(shift_right<3>(e.at)));
   return {scaled, both(same, le(absolute(x), splat(87.0f)))};
 }
 
