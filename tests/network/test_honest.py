@@ -158,7 +158,7 @@ async def test_exe_9__exe_10__a_killed_solver_goes_on_to_the_same_bits(town: Tow
 
 async def test_exe_10__a_killed_coordinator_and_its_verifiers_go_on(town: Town) -> None:
     job = await started(town)
-    # A solver that stands still cannot send all the rest at once as soon as the coordinator is back.
+    # A solver that stands still cannot send the rest as soon as the coordinator is back.
     town.net.signal("sol", signal.SIGSTOP)
     town.net.kill("hub")
     town.net.kill("ann")
