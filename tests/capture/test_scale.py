@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -53,3 +54,21 @@ def test_cap_2__another_process_makes_the_same_program(digest: str, seed: str) -
         check=True,
     )
     assert found.stdout.strip() == digest
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "weights", "most"), [("gpt2", 124_439_808, 6_000), ("llama", 6_738_415_616, 16_000)]
+)
+def test_prg_16__a_large_model_has_a_short_program(name: str, weights: int, most: int) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.capture.scale", name],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    figures = json.loads(found.stdout)
+    assert figures["weights"] == weights
+    assert 1_000 < figures["instructions"] < most
+    assert figures["memory"] < 2e9

@@ -54,7 +54,8 @@ def vit() -> Any:
     """ViT for classes of images."""
     made = package()
     image = {"image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}
-    return made.ViTForImageClassification(made.ViTConfig(num_attention_heads=2, **image, **SIZES))
+    config = made.ViTConfig(num_attention_heads=2, initializer_range=0.2, **image, **SIZES)
+    return made.ViTForImageClassification(config)
 
 
 def tokens() -> dict[str, Any]:
@@ -99,13 +100,15 @@ class Brought:
     make: Callable[[], nn.Module]
     loss: Callable[..., Tensor]
     data: Callable[[], dict[str, Any]]
+    batch: int = 8
+    lr: float = 3e-3
 
     def job(self, steps: int = 3) -> TrainingJob:
         """The job, always with the same weights."""
         torch.manual_seed(1)
         model = self.make().train()
-        optimizer = AdamW(lr=3e-3, eps=1e-6)
-        return TrainingJob(model, self.loss, optimizer, Rows(self.data(), batch=8), steps, seed=7)
+        optimizer, data = AdamW(lr=self.lr, eps=1e-6), Rows(self.data(), batch=self.batch)
+        return TrainingJob(model, self.loss, optimizer, data, steps, seed=7)
 
 
 BROUGHT: dict[str, Brought] = {
@@ -114,6 +117,8 @@ BROUGHT: dict[str, Brought] = {
     "BertForMaskedLM": Brought(
         "`transformers`: BERT with dropout, hidden tokens, padding", bert, its_own, masked
     ),
-    "ViTForImageClassification": Brought("`transformers`: ViT", vit, its_own, pictures),
+    "ViTForImageClassification": Brought(
+        "`transformers`: ViT", vit, its_own, pictures, batch=24, lr=1e-2
+    ),
 }
 """Models by name."""
