@@ -7,7 +7,7 @@ import pytest
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array
-from identic.kernels.cuda import source
+from identic.kernels.cuda import chain, source
 from identic.kernels.cuda.chain import Chain
 from tests.cuda import nvrtc, ptx
 from tests.cuda.shim.device import ORDERS, ShimDevice
@@ -78,6 +78,26 @@ def test_num_12__rows_of_any_length_are_added_in_the_order_of_the_rule(
         _native.Chain(*parts).run(want, *inputs)
         Chain(ShimDevice(order), *parts).run(got, *inputs)
         assert [a.tobytes() for a in got] == [a.tobytes() for a in want]
+
+
+@pytest.mark.parametrize(("block", "shared", "multiprocessors"), [(32, 0, 1), (1024, 1 << 20, 7)])
+def test_launch_shapes_change_no_bit(
+    block: int, shared: int, multiprocessors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(block)
+    x = rng.standard_normal((37, 130)).astype("f4")
+    flat = ([("float32", False)], [("exp", [0]), ("mul", [0, 1])], [1, 2])
+    for parts in (SOFTMAX, flat):
+        results = []
+        for shaped in (False, True):
+            if shaped:
+                monkeypatch.setattr(chain, "BLOCK", block)
+                monkeypatch.setattr(chain, "SHARED", shared)
+            device = ShimDevice(multiprocessors=multiprocessors)
+            got = [np.zeros_like(x) for _ in parts[2]]
+            Chain(device, *parts).run(got, [x], x.shape, [(130, 1)])
+            results.append([a.tobytes() for a in got])
+        assert results[0] == results[1]
 
 
 def test_what_is_costly_and_needed_twice_is_kept_in_shared_memory() -> None:
