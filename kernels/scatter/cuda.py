@@ -64,7 +64,8 @@ def scatter(device: Device, out: Any, x: Any, index: Any, src: Any, axis: int) -
     if length <= SHORT_LINE:
         places = Places.of([*shape[:axis], 1, *shape[axis + 1 :]], there, here)
         grid = (blocks_over(device, places.elements, BLOCK),)
-        sizes = (wide, nbytes, places.elements, length, step, size, along, *places.arguments)
+        line = (length, step, size, along)
+        sizes: tuple[Any, ...] = (wide, nbytes, places.elements, *line, *places.arguments)
         device.launch(_WRITE_LINES, grid, (BLOCK,), out, src, index, *sizes)
         return
     there[axis] = 0

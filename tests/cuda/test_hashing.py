@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from identic.kernels import hashing
+from identic.kernels.arrays import Array
 from identic.kernels.hashing import cuda
 from identic.node.execution.states import commit_state
 from identic.protocol.commitments import StateHeader
@@ -22,7 +23,7 @@ LENGTHS = [1, 3, 4, 53, 54, 55, 56, 63, 64, 119, 4095, 4096, 4097, 8192, 3 * 409
 RNG = np.random.default_rng(1)
 
 
-def data(length: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def data(length: int) -> Array:
     return RNG.integers(0, 256, length, np.uint8)
 
 
@@ -41,7 +42,7 @@ def test_com_2__roots_of_a_whole_state(order: int) -> None:
     arrays = [data(n).view(t) for n, t in [(8, "<f4"), (0, "u1"), (140000, "<f4"), (4096, "<i8")]]
     arrays += [data(n) for n in LENGTHS]
     arrays[2] = arrays[2].reshape(7, 5000)
-    want = [hashing.chunk_root(memoryview(a.reshape(-1).view(np.uint8))) for a in arrays]
+    want = [hashing.chunk_root(hashing.raw_bytes(a)) for a in arrays]
     assert cuda.chunk_roots(device, [device.upload(a) for a in arrays]) == want
     assert len(device.launches) == 2
     assert want[1] == EMPTY_ROOT
@@ -64,7 +65,8 @@ def test_com_2__trees_of_several_blocks() -> None:
 
 def test_com_4__a_state_on_a_device_and_on_the_host_has_one_root() -> None:
     device = ShimDevice()
-    tensors = [data(24).view(np.float32), data(20000).view(np.int64), np.zeros((0, 0, 4), np.uint8)]
+    none: Array = np.zeros((0, 0, 4), np.uint8)
+    tensors: list[Array] = [data(24).view(np.float32), data(20000).view(np.int64), none]
     kinds = [(DType.FLOAT32, (6,)), (DType.INT64, (2500,)), (DType.UINT8, (0, 0, 4))]
     variables = [Variable(f"v{i}", TensorType.of(*kind)) for i, kind in enumerate(kinds)]
     header = StateHeader(Digest(bytes(32)), Unsigned(1), StepIndex(2), Count(3))
