@@ -61,11 +61,12 @@ def scatter(device: Device, out: Any, x: Any, index: Any, src: Any, axis: int) -
     shape, nbytes = list(index.shape), out.dtype.itemsize
     there, here = list(strides(x.shape)), strides(index.shape)
     size, along, step, length = x.shape[axis], there[axis], here[axis], shape[axis]
+    sizes: tuple[Any, ...]
     if length <= SHORT_LINE:
         places = Places.of([*shape[:axis], 1, *shape[axis + 1 :]], there, here)
         grid = (blocks_over(device, places.elements, BLOCK),)
         line = (length, step, size, along)
-        sizes: tuple[Any, ...] = (wide, nbytes, places.elements, *line, *places.arguments)
+        sizes = (wide, nbytes, places.elements, *line, *places.arguments)
         device.launch(_WRITE_LINES, grid, (BLOCK,), out, src, index, *sizes)
         return
     there[axis] = 0

@@ -39,7 +39,7 @@ def test_com_3__leaf_hashes_of_chunks_of_every_length(order: int) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_com_2__roots_of_a_whole_state(order: int) -> None:
     device = ShimDevice(order)
-    arrays = [data(n).view(t) for n, t in [(8, "<f4"), (0, "u1"), (140000, "<f4"), (4096, "<i8")]]
+    arrays: list[Array] = [data(n).view(t) for n, t in [(8, "<f4"), (0, "u1"), (140000, "<f4"), (4096, "<i8")]]
     arrays += [data(n) for n in LENGTHS]
     arrays[2] = arrays[2].reshape(7, 5000)
     want = [hashing.chunk_root(hashing.raw_bytes(a)) for a in arrays]
@@ -72,7 +72,7 @@ def test_com_4__a_state_on_a_device_and_on_the_host_has_one_root() -> None:
     header = StateHeader(Digest(bytes(32)), Unsigned(1), StepIndex(2), Count(3))
     want = commit_state(header, variables, tensors)
     roots = partial(cuda.chunk_roots, device)
-    held = [device.upload(t) for t in tensors]
+    held: list[Array] = [device.upload(t) for t in tensors]
     for mixed in (held, [tensors[0], *held[1:]]):
         assert commit_state(header, variables, mixed, roots) == want
 

@@ -25,7 +25,7 @@ from identic.node.execution.training import Trainer
 from identic.node.participant.base import Participant
 from identic.node.participant.cases import side_of
 from identic.node.role import Context, Role
-from identic.node.worker.session import native_backend
+from identic.node.worker.backends import native_backend
 from identic.proofs.signatures import sign
 from identic.protocol.commitments import RunHead, run_leaf
 from identic.protocol.dispute.moves import MoveBody, SignedMove
