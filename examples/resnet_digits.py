@@ -10,7 +10,6 @@ part of the state, so that they are committed and disputed like the weights.
 from __future__ import annotations
 
 import torch
-from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -89,6 +88,9 @@ def loss(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 
 def job(width: int = 8) -> identic.TrainingJob:
     """Two passes over the 1,797 images of 8 x 8."""
+    # Only here: the model is at hand without the package that brings the digits.
+    from sklearn.datasets import load_digits  # noqa: PLC0415
+
     images, digits = load_digits(return_X_y=True)
     pixels = (images / 16).astype("float32").reshape(-1, 1, 8, 8)
     return identic.TrainingJob(

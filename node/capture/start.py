@@ -14,8 +14,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from identic.node.blobs import Blobs
-from identic.node.cli.folder import BLOBS, INDEX, MODEL, RECEIPT, STORE_BYTES, load_index
-from identic.node.cli.receipt import load as load_receipt
+from identic.node.cli.folder import (
+    BLOBS,
+    INDEX,
+    MODEL,
+    RECEIPT,
+    STORE_BYTES,
+    load_index,
+    load_receipt,
+)
 from identic.node.execution.loaded import LoadedJob, load_state
 from identic.node.execution.states import array_digest
 from identic.proofs.receipt import Receipt

@@ -18,10 +18,9 @@ from identic.node.blobs import Blobs
 from identic.node.cli import words
 from identic.node.cli.computing import DeviceOption, operators
 from identic.node.cli.faults import Usage
-from identic.node.cli.folder import BLOBS, STORE_BYTES, RunIndex, load_index
+from identic.node.cli.folder import BLOBS, STORE_BYTES, RunIndex, load_index, load_receipt
 from identic.node.cli.output import Answer, Lines, current
 from identic.node.cli.receipt import ReceiptArgument
-from identic.node.cli.receipt import load as load_receipt
 from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.states import Arrays
 from identic.node.execution.training import Trainer

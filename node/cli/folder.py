@@ -13,6 +13,7 @@ from typing import Final
 
 from identic.node.cli import files
 from identic.proofs import json_form
+from identic.proofs.receipt import Receipt, from_json
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Count, Digest
 from identic.protocol.job.messages import Artifacts
@@ -54,6 +55,16 @@ def index_of(job: Job) -> RunIndex:
     if job.finish is not None:
         kept.append(Kept(Count(job.terms.last_mark), job.finish.state))
     return RunIndex(job.artifacts, tuple(kept))
+
+
+def load_receipt(path: Path) -> Receipt:
+    """Read a receipt file.
+
+    Raises:
+        LocalError: the file cannot be read.
+        ProtocolError: it is no receipt (RCP-4).
+    """
+    return from_json(files.read(path, MAX_RECEIPT_BYTES, "a receipt").decode(errors="replace"))
 
 
 def load_index(folder: Path) -> RunIndex:

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from identic.kernels.hashing import chunk_root
 from identic.node.cli import files, words
-from identic.node.cli.folder import MAX_MODEL_BYTES, MAX_RECEIPT_BYTES
+from identic.node.cli.folder import MAX_MODEL_BYTES, load_receipt
 from identic.node.cli.modelfile import reader
 from identic.node.cli.output import Answer, Lines, columns
 from identic.node.cli.screens import report as screen
 from identic.node.cli.screens.report import CheckLine, Outcome
 from identic.node.identity import Card
-from identic.proofs.receipt import Receipt, Verification, from_json, verify_receipt
+from identic.proofs.receipt import Receipt, Verification, verify_receipt
 from identic.proofs.report import Check
 from identic.protocol.ids import Digest, PartyId
 from identic.protocol.job.messages import Finish, RevealVerdict, SignedMessage
@@ -41,19 +41,9 @@ PARTS: Final = {
 }
 
 
-def load(path: Path) -> Receipt:
-    """Read a receipt file.
-
-    Raises:
-        LocalError: the file cannot be read.
-        ProtocolError: it is no receipt (RCP-4).
-    """
-    return from_json(files.read(path, MAX_RECEIPT_BYTES, "a receipt").decode(errors="replace"))
-
-
 def show(receipt: ReceiptArgument) -> Answer:
     """Tell what a receipt says, without checking it."""
-    found = load(receipt)
+    found = load_receipt(receipt)
     terms = found.terms
     rows = [
         ["job", f"{job_id(terms).name}, attempt {int(found.attempt)}"],
@@ -108,7 +98,7 @@ def verify(
     Recomputes every digest and checks every signature. Says what is established and what is
     not. The exit code is 1 if any check fails.
     """
-    found = load(receipt)
+    found = load_receipt(receipt)
     data = files.read(model, MAX_MODEL_BYTES, "a model")
     read, names = reader(data)
     done = verify_receipt(

@@ -20,7 +20,7 @@ from identic.protocol.hashing import fold, leaf_hash
 from identic.protocol.ids import Digest
 
 NATIVE = "identic.kernels._native"
-TYPES = ("gmpy2", "cryptography")
+TYPES = ("gmpy2", "cryptography", "nacl", "safetensors")
 """Packages whose types are named when modules are read, and not used here."""
 
 WITHOUT_GMPY2 = {"SYMPY_GROUND_TYPES": "python", "MPMATH_NOGMPY": "yes"}

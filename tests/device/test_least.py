@@ -146,6 +146,40 @@ def test_a_part_runs_through_cupys_interface(
     assert all(one.get("ok", True) for one in lines)
 
 
+PLAIN = """
+import re, sys, tomllib
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+
+listed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]
+lacking = {re.match("[a-z0-9]+", name)[0] for name in listed} - {"numpy"}
+lacking |= {"google", "grpc", "hypothesis", "nacl", "pytest", "sklearn", "transformers"}
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] in lacking or name == "identic.kernels._native":
+            return None
+        return super().find_spec(name, path, target)
+
+sys.meta_path[:] = [BuiltinImporter, FrozenImporter, Finder]
+from tests.device import part, ratios, roots
+assert not part.BUILT
+assert next(part.found("random calls", ratios.Setting(None, None)))["ok"] is None
+for name in ("gpt_docs", "resnet_digits"):
+    roots.runpy.run_path(f"{roots.EXAMPLES / name}.py")
+print(roots.RUNS["mlp"][0]().seed)
+"""
+"""Makes what the checks need where there are numpy and torch, and no more."""
+
+
+def test_the_checks_need_no_other_packages() -> None:
+    command = [sys.executable, "-c", PLAIN]
+    root = HERE.parents[1]
+    places = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
+    ran = subprocess.run(command, cwd=root, env=places, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["3"], ran.stderr
+
+
 def test_every_part_has_a_limit() -> None:
     assert set(script.LIMITS) == {*checks.CHECKS, *ratios.RATIOS, "roots"}
 

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from identic.node.debug.calls import BUILDERS
+from identic.node.debug.cases import Case, Maker, case
 from identic.protocol.arithmetic import bounded, uniform24
 from identic.protocol.dtypes import DType
 from identic.protocol.ops import KERNEL_SET, TABLE
@@ -27,7 +29,6 @@ from identic.protocol.ops.kernel_set import VECTORS
 from identic.protocol.ops.primitives import random_words
 from identic.protocol.program.types import Attribute
 from identic.protocol.tensors import TensorType
-from tests.helpers.calls import BUILDERS, Case, Maker, case
 from tests.vectors import arithmetic, commitments, functions, kernel_set, packed
 
 FOLDER = Path(__file__).parent / "ops"
