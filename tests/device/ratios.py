@@ -13,15 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from identic.kernels.cuda.device import DeviceFault
 from identic.kernels.executor import Executor
 from identic.kernels.hashing.cuda import chunk_root
 from identic.node.bench import operators
 from identic.node.bench.operators import Function, Runnable
 from identic.node.bench.rows import Case, Row, Timed
 from identic.node.capture import capture
+from identic.protocol.errors import LocalError
 from identic.protocol.program.unroll import unroll
 from tests.device import gpt
-from tests.device.setting import Setting
+from tests.device.setting import Finding, Setting
 
 TURN_S, TURNS = 0.05, 7
 """Least length of a turn, and turns of each side."""
@@ -185,13 +187,20 @@ def hashing(setting: Setting) -> Iterator[Row]:
 # ---- whole steps ----------------------------------------------------------------------------
 
 
-def gpt_step(setting: Setting, size: gpt.Size, name: str) -> Iterator[Row]:
-    """A step of training, and one with the root of the state after it."""
+def gpt_step(setting: Setting, size: gpt.Size, name: str) -> Iterator[Row | Finding]:
+    """A step of training, and one with the root of the state after it, if there is room."""
     _plain_float32()
     size = gpt.LEAST if setting.least else size
     job = gpt.job(size)
     captured = capture(job)
     executor = Executor(unroll(captured.program), setting.backend)
+    try:
+        setting.backend.check_room(executor.plan)
+    except DeviceFault:
+        raise
+    except LocalError as error:
+        yield Finding(name, None, error.problem)
+        return
     state, data = setting.held(captured.state), setting.held(captured.data)
 
     def ours() -> list[Any]:
@@ -221,11 +230,11 @@ def _eager(setting: Setting, size: gpt.Size) -> Timed:
     return step
 
 
-RATIOS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+RATIOS: dict[str, Callable[[Setting], Iterator[Row | Finding]]] = {
     "products": products,
     "gpt-2 small": partial(gpt_step, size=gpt.SMALL, name="GPT-2 small step, 8 x 1024"),
     "hashing": hashing,
     "fused": fused,
-    "gpt 350M": partial(gpt_step, size=gpt.MEDIUM, name="GPT 350M step, 8 x 1024"),
+    "gpt 350M": partial(gpt_step, size=gpt.MEDIUM, name="GPT 350M step, 4 x 1024"),
 }
 """Parts of this module by their names."""

@@ -129,6 +129,14 @@ def test_a_step_of_a_gpt_is_timed(setting: Setting) -> None:
     assert found == ["GPT-2 small step, 8 x 1024", "GPT-2 small step, 8 x 1024 and state root"]
 
 
+@pytest.mark.long
+def test_a_step_without_room_is_not_timed(setting: Setting) -> None:
+    small = replace(setting, device=ShimDevice(capacity=1 << 20))
+    (one,) = part.found("gpt 350M", small)
+    assert one["ok"] is None
+    assert "1.0 MiB free" in one["note"]
+
+
 @pytest.mark.parametrize("name", ["roots", "hashing"])
 def test_a_part_runs_through_cupys_interface(
     name: str,
