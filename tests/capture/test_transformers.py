@@ -43,7 +43,7 @@ def alone() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_cap_9__a_model_of_transformers_trains_as_torch_trains_it(name: str, exact: Exact) -> None:
-    check_as_torch_trains(BROUGHT[name].job(), exact, 1e-12)
+    check_as_torch_trains(BROUGHT[name].job(), exact)
 
 
 @pytest.mark.long

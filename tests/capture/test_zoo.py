@@ -111,19 +111,22 @@ def exact_step(captured: Captured, exact: Exact) -> tuple[list[Tensor], list[Ten
         return ours, [loss.detach(), *torch.autograd.grad(loss, trained)]
 
 
-def check_as_torch_trains(job: TrainingJob, exact: Exact, limit: float) -> None:
+def check_as_torch_trains(
+    job: TrainingJob, exact: Exact, limit: float = 1e-12, step: float = 1e-5
+) -> None:
     """One step in float32, its gradients in float64, and three steps, beside torch's own.
 
     Args:
         job: of a few steps.
         exact: what constants stand for.
         limit: of differences in float64, as a share of the largest number.
+        step: of differences of a float32 step, in its numbers.
     """
     captured = capture(job)
     validate(captured.program, Limits())
     found = check_against_eager(captured, job)
     assert abs(found.loss - found.eager_loss) <= 1e-5 * abs(found.eager_loss)
-    assert found.difference < 1e-4
+    assert found.difference < step
     ours, theirs = exact_step(captured, exact)
     scale = max(float(g.abs().max()) for g in theirs[1:])
     assert abs(float(ours[0] - theirs[0])) <= limit * abs(float(theirs[0]))
@@ -135,4 +138,5 @@ def check_as_torch_trains(job: TrainingJob, exact: Exact, limit: float) -> None:
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_cap_9__a_model_trains_as_torch_trains_it(name: str, exact: Exact) -> None:
-    check_as_torch_trains(ZOO[name].job(), exact, ROUNDED.get(name, 1e-12))
+    step = 1e-4 if name == "resnet" else 1e-5
+    check_as_torch_trains(ZOO[name].job(), exact, ROUNDED.get(name, 1e-12), step)

@@ -11,6 +11,7 @@ from identic.node.demo.network import Member
 from identic.node.solver import role
 from identic.protocol.errors import ProtocolError
 from identic.protocol.job.state import Phase
+from identic.protocol.program.codec import load
 from identic.protocol.program.types import Program
 from identic.protocol.program.validate import Limits
 from tests.helpers.company import Company, company
@@ -27,7 +28,6 @@ async def test_prg_16__a_job_beyond_a_nodes_limits_is_left_before_its_weights_ar
     net: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused: list[str] = []
-    load = role.load
 
     def noted(encoding: bytes, limits: Limits) -> Program:
         try:
