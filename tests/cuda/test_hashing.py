@@ -39,7 +39,8 @@ def test_com_3__leaf_hashes_of_chunks_of_every_length(order: int) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_com_2__roots_of_a_whole_state(order: int) -> None:
     device = ShimDevice(order)
-    arrays: list[Array] = [data(n).view(t) for n, t in [(8, "<f4"), (0, "u1"), (140000, "<f4"), (4096, "<i8")]]
+    kinds = [(8, "<f4"), (0, "u1"), (140000, "<f4"), (4096, "<i8")]
+    arrays: list[Array] = [data(n).view(t) for n, t in kinds]
     arrays += [data(n) for n in LENGTHS]
     arrays[2] = arrays[2].reshape(7, 5000)
     want = [hashing.chunk_root(hashing.raw_bytes(a)) for a in arrays]
