@@ -101,7 +101,8 @@ class CupyDevice:
         """A copy of a numpy array on the device."""
         copy = self.empty(array.shape, array.dtype)
         with self._current():
-            copy.set(np.ascontiguousarray(array), stream=self._stream)
+            # Of the same shape, which numpy's ascontiguousarray is not where there are no axes.
+            copy.set(np.asarray(array, order="C"), stream=self._stream)
         return copy
 
     def download(self, array: Any) -> Array:

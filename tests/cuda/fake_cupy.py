@@ -171,6 +171,7 @@ class FakeArray(OnDevice):
     def set(self, array: Any, stream: Any = None) -> None:
         assert type(array) is np.ndarray
         assert array.flags.c_contiguous
+        assert (array.shape, array.dtype) == (self.shape, self.dtype)
         assert isinstance(stream, Stream)
         self[...] = array
 
