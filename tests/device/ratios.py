@@ -196,12 +196,13 @@ def gpt_step(setting: Setting, size: gpt.Size, name: str) -> Iterator[Row | Find
     executor = Executor(unroll(captured.program), setting.backend)
     try:
         setting.backend.check_room(executor.plan)
+        data = executor.hold(captured.data)
     except DeviceFault:
         raise
     except LocalError as error:
         yield Finding(name, None, error.problem)
         return
-    state, data = setting.held(captured.state), setting.held(captured.data)
+    state = setting.held(captured.state)
 
     def ours() -> list[Any]:
         return executor.step(state, data, job.seed, 0)
