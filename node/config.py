@@ -32,6 +32,7 @@ from identic.node.rpc.diagnose import split_address
 from identic.node.worker.devices import AUTO, checked
 from identic.protocol.errors import LocalError
 from identic.protocol.ids import Credits
+from identic.protocol.program.validate import Limits
 
 ROLES: Final = ("coordinator", "solver", "verifier", "whistleblower")
 ENV_PREFIX: Final = "IDENTIC_"
@@ -99,9 +100,25 @@ class LimitsSection(Section):
     """What the node offers; a job that needs more is refused."""
 
     memory_bytes: ByteSize = ByteSize(8 << 30)
+    step_values: int = Field(default=1 << 18, ge=1)
+    """Most values of a step: loads and results of operators."""
+    step_references: int = Field(default=1 << 21, ge=1)
+    """Most operands of a step's operators."""
+    step_flops: int = Field(default=1 << 56, ge=1)
+    """Most arithmetic operations of a step."""
     disk_bytes: ByteSize = ByteSize(50 << 30)
     states_bytes: ByteSize = ByteSize(20 << 30)
     """Most bytes of stored states of one run; those between others are let go."""
+
+    @property
+    def programs(self) -> Limits:
+        """The largest program that the node runs (PRG-16)."""
+        return Limits(
+            max_instructions=self.step_values,
+            max_references=self.step_references,
+            max_bytes=int(self.memory_bytes),
+            max_flops=self.step_flops,
+        )
 
 
 class NetworkSection(Section):
@@ -361,6 +378,10 @@ level = "info"
 [limits]
 # A job that needs more is refused.
 memory_bytes = "8GiB"
+# Of one step: loads and results, operands, arithmetic operations.
+# step_values = 262144
+# step_references = 2097152
+# step_flops = 72057594037927936
 disk_bytes = "50GiB"
 # Stored states of one run; fewer make an answer in a dispute take longer.
 states_bytes = "20GiB"

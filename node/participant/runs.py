@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from identic.node.execution.forced import ForcedError
 from identic.node.role import Context
-from identic.node.worker.frames import Assignment, Examine, OwnRun, StoredState
+from identic.node.worker.frames import Assignment, Bounds, Examine, OwnRun, StoredState
 from identic.protocol.encoding import decode, encode
 from identic.protocol.ids import Count, Digest, JobId
 from identic.protocol.job.state import Job
@@ -29,7 +29,7 @@ def assignment(context: Context, job: Job, forced: ForcedError | None = None) ->
         device=context.config.device,
         keep_every=job.terms.checkpoint,
         disk_bytes=Count(int(context.config.limits.disk_bytes)),
-        memory_bytes=Count(int(context.config.limits.memory_bytes)),
+        bounds=Bounds.of(context.config.limits.programs),
         forced=forced,
     )
 
@@ -44,7 +44,7 @@ def examination(context: Context, job: Job) -> Examine:
         vector_path=told.vector_path,
         device=told.device,
         disk_bytes=told.disk_bytes,
-        memory_bytes=told.memory_bytes,
+        bounds=told.bounds,
     )
 
 

@@ -43,7 +43,6 @@ from identic.protocol.job.messages import AcceptJob, Commit, Finish, Mark, Serve
 from identic.protocol.job.state import Awaiting, Job, Phase
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.unroll import unroll
-from identic.protocol.program.validate import Limits
 
 COMMIT_S = 0.5
 """Least time between two commitments of a run, in seconds."""
@@ -148,7 +147,7 @@ class Solver(Participant):
     async def _accept(self, job: Job) -> None:
         """Take a job if this machine can run it."""
         await self.fetch(job.artifacts.program, MAX_PROGRAM_BYTES)
-        limits = Limits(max_bytes=int(self.context.config.limits.memory_bytes))
+        limits = self.context.config.limits.programs
         blob = self.context.blobs.read(job.artifacts.program, MAX_PROGRAM_BYTES)
         try:
             program = await asyncio.to_thread(load, blob, limits)
@@ -160,7 +159,7 @@ class Solver(Participant):
             self.log.warning("job not taken", job=job.id.name, problem=error.problem)
             return
         except ProtocolError as error:
-            where = self.context.config.where("limits.memory_bytes")
+            where = self.context.config.where("limits")
             self.log.warning(
                 "job not taken", job=job.id.name, got=error.got, want=error.want, limit=where
             )

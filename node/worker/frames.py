@@ -20,9 +20,36 @@ from identic.protocol.errors import Code, LocalError, ProtocolError, Unsound
 from identic.protocol.ids import Count, Digest, StepIndex
 from identic.protocol.job.messages import Artifacts, Mark
 from identic.protocol.job.terms import JobTerms
+from identic.protocol.program.validate import Limits
 
 LENGTH_BYTES = 4
 MAX_FRAME_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The largest program that a node runs (PRG-16)."""
+
+    values: Count
+    references: Count
+    nbytes: Count
+    """Most bytes of tensors held at once."""
+    flops: Count
+
+    @classmethod
+    def of(cls, limits: Limits) -> Bounds:
+        """The same limits, to be sent."""
+        return cls(
+            Count(limits.max_instructions),
+            Count(limits.max_references),
+            Count(limits.max_bytes),
+            Count(limits.max_flops),
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """The same limits, to be checked."""
+        return Limits(self.values, self.references, self.nbytes, self.flops)
 
 
 @dataclass(frozen=True)
@@ -43,8 +70,7 @@ class Assignment:
     """Marks between two stored states, at least 1."""
     disk_bytes: Count
     """Most bytes that the blob store may hold."""
-    memory_bytes: Count
-    """Most bytes of tensors that this node holds at once."""
+    bounds: Bounds
     forced: ForcedError | None
 
 
@@ -112,7 +138,7 @@ class Examine:
     vector_path: str
     device: str
     disk_bytes: Count
-    memory_bytes: Count
+    bounds: Bounds
 
 
 Request = Assignment | Train | Answer | TraceRoot | Examine

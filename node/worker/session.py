@@ -20,7 +20,6 @@ from identic.protocol.ids import Count
 from identic.protocol.program.codec import MAX_PROGRAM_BYTES, load
 from identic.protocol.program.cost import peak_bytes
 from identic.protocol.program.unroll import unroll
-from identic.protocol.program.validate import Limits
 
 
 class Session:
@@ -35,7 +34,7 @@ class Session:
     def __init__(self, assignment: frames.Assignment) -> None:
         self._assignment = assignment
         self._blobs = Blobs(Path(assignment.blobs), assignment.disk_bytes)
-        limits = Limits(max_bytes=assignment.memory_bytes)
+        limits = assignment.bounds.limits
         job = load_job(assignment.terms, assignment.artifacts, self._blobs, limits)
         wanted = Wanted(assignment.device, assignment.threads, assignment.vector_path)
         self._taken = take(wanted, job.plan)
@@ -98,7 +97,7 @@ class Session:
         """A quarter of the memory that a step leaves, for what is kept to answer from."""
         job = self._trainer.job
         needed = peak_bytes(job.plan) + sum(v.type.nbytes for v in job.program.state)
-        return max(0, int(self._assignment.memory_bytes) - needed) // 4
+        return max(0, int(self._assignment.bounds.nbytes) - needed) // 4
 
 
 def examined(request: frames.Examine) -> frames.Examined:
@@ -109,9 +108,7 @@ def examined(request: frames.Examine) -> frames.Examined:
         LocalError: the device that is asked for cannot be had, or has no room.
     """
     blobs = Blobs(Path(request.blobs), request.disk_bytes)
-    program = load(
-        blobs.read(request.program, MAX_PROGRAM_BYTES), Limits(max_bytes=request.memory_bytes)
-    )
+    program = load(blobs.read(request.program, MAX_PROGRAM_BYTES), request.bounds.limits)
     wanted = Wanted(request.device, request.threads, request.vector_path)
     taken = take(wanted, unroll(program))
     return frames.Examined(taken.device, taken.why)

@@ -39,10 +39,10 @@ def test_an_unknown_role_has_no_example() -> None:
     ("old", "new", "place", "word"),
     [
         ('"8GiB"', '"eight"', ":27", "limits.memory_bytes"),
-        ('stake = "100"', 'stake = "-1"', ":39", "solver.stake"),
-        ('stake = "100"', 'stake = "0.0000001"', ":39", "six decimals"),
-        ("max_jobs = 1", "max_jobs = 0", ":41", "solver.max_jobs"),
-        ("max_jobs = 1", "jobs_max = 1", ":41", "no such key"),
+        ('stake = "100"', 'stake = "-1"', ":43", "solver.stake"),
+        ('stake = "100"', 'stake = "0.0000001"', ":43", "six decimals"),
+        ("max_jobs = 1", "max_jobs = 0", ":45", "solver.max_jobs"),
+        ("max_jobs = 1", "jobs_max = 1", ":45", "no such key"),
         ("127.0.0.1:7401", "somewhere", ":8", "listen"),
         ('device = "auto"', 'device = "abacus"', ":14", "cuda:1"),
         ("[limits]", "[limit]", ":25", "limit"),
@@ -80,7 +80,7 @@ def test_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (config.name, int(config.limits.memory_bytes)) == ("yours", 3 << 20)
     assert int(config.limits.disk_bytes) == 50 << 30
     assert config.where("limits.memory_bytes") == "IDENTIC_LIMITS__MEMORY_BYTES"
-    assert config.where("limits.disk_bytes") == "node.toml:28"
+    assert config.where("limits.disk_bytes") == "node.toml:32"
     monkeypatch.setenv("IDENTIC_LIMITS__MEMORY_BYTES", "three")
     with pytest.raises(LocalError) as refusal:
         Config.load(path)

@@ -15,7 +15,14 @@ import pytest
 from identic.node.blobs import Blobs
 from identic.node.mirror import Mirror
 from identic.node.participant.cases import record_of, side_of
-from identic.node.worker.frames import Answer, Answered, Assignment, OwnRun, StoredState
+from identic.node.worker.frames import (
+    Answer,
+    Answered,
+    Assignment,
+    Bounds,
+    OwnRun,
+    StoredState,
+)
 from identic.node.worker.session import Session
 from identic.proofs.signatures import sign
 from identic.proofs.transcript import replay
@@ -26,6 +33,7 @@ from identic.protocol.hashing import Domain, sha256
 from identic.protocol.ids import Count, Digest
 from identic.protocol.job.messages import DisputeMove
 from identic.protocol.job.state import Phase
+from identic.protocol.program.validate import Limits
 from tests.node.coordinator.village import KEYS, Run, Village, posting
 
 AWAY = 3_000
@@ -83,7 +91,7 @@ class Party:
             device="auto",
             keep_every=Count(2),
             disk_bytes=Count(1 << 30),
-            memory_bytes=Count(1 << 28),
+            bounds=Bounds.of(Limits(max_bytes=1 << 28)),
             forced=self.run.forced,
         )
 

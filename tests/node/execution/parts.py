@@ -15,13 +15,14 @@ from identic.node.execution.loaded import LoadedJob, load_job, load_state
 from identic.node.execution.rerun import Rerun
 from identic.node.execution.states import pack_state
 from identic.node.execution.training import Trainer, store_state
-from identic.node.worker.frames import Assignment, OwnRun, StoredState
+from identic.node.worker.frames import Assignment, Bounds, OwnRun, StoredState
 from identic.protocol.commitments import StateHeader
 from identic.protocol.encoding import encode
 from identic.protocol.ids import Count, Digest, StepIndex, Unsigned
 from identic.protocol.job.messages import Artifacts
 from identic.protocol.job.terms import JobTerms
 from identic.protocol.program.types import Program
+from identic.protocol.program.validate import Limits
 from tests.helpers.small_run import Run
 
 QUOTA = 1 << 30
@@ -97,7 +98,7 @@ class Kept:
             device=device,
             keep_every=self.terms.checkpoint,
             disk_bytes=Count(1 << 32),
-            memory_bytes=Count(1 << 32),
+            bounds=Bounds.of(Limits(max_bytes=1 << 32)),
             forced=forced,
         )
 

@@ -30,10 +30,17 @@ class Counted(Trainer):
 
     executed: Counter[tuple[int, bool]]
 
-    def step(self, state: Arrays, step: int, observer: Observer | None = None) -> Arrays:
+    def step(
+        self,
+        state: Arrays,
+        step: int,
+        observer: Observer | None = None,
+        *,
+        give: bool = False,
+    ) -> Arrays:
         """Count the step, and whether its values are looked at."""
         self.executed[step, observer is not None] += 1
-        return super().step(state, step, observer)
+        return super().step(state, step, observer, give=give)
 
 
 class Watched:

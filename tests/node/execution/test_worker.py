@@ -22,6 +22,7 @@ from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.ids import Count, StepIndex, Unsigned
 from identic.protocol.program.types import CONTEXT_TYPE, Program, Variable
 from identic.protocol.program.unroll import unroll
+from identic.protocol.program.validate import Limits
 from tests.helpers.game import terms_of
 from tests.helpers.programs import SectionBuilder, f32
 from tests.helpers.small_run import small_run
@@ -100,7 +101,7 @@ async def test_a_job_at_fault_and_a_machine_at_fault_are_told_apart(kept: Kept) 
         await Worker(kept.assignment(path="abacus")).__aenter__()
     with pytest.raises(LocalError):
         await Worker(kept.assignment(forced=forced_at(9, 40, 0, (0,), 1))).__aenter__()
-    small = replace(kept.assignment(), memory_bytes=Count(64))
+    small = replace(kept.assignment(), bounds=frames.Bounds.of(Limits(max_bytes=64)))
     with pytest.raises(ProtocolError) as refusal:
         await Worker(small).__aenter__()
     assert refusal.value.rule == "PRG-16"

@@ -24,8 +24,9 @@ async def net(tmp_path: Path) -> AsyncIterator[Company]:
         yield made
 
 
+@pytest.mark.parametrize("limit", ["MEMORY_BYTES", "STEP_VALUES", "STEP_REFERENCES", "STEP_FLOPS"])
 async def test_prg_16__a_job_beyond_a_nodes_limits_is_left_before_its_weights_are_fetched(
-    net: Company, monkeypatch: pytest.MonkeyPatch
+    net: Company, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     refused: list[str] = []
 
@@ -37,7 +38,7 @@ async def test_prg_16__a_job_beyond_a_nodes_limits_is_left_before_its_weights_ar
             raise
 
     monkeypatch.setattr(role, "load", noted)
-    monkeypatch.setenv("IDENTIC_LIMITS__MEMORY_BYTES", "64")
+    monkeypatch.setenv(f"IDENTIC_LIMITS__{limit}", "16")
     await net.start("sol")
     made = await net.posted()
     while not refused:
