@@ -1,8 +1,8 @@
 /*
  * What every CUDA kernel includes: binary32 and binary64 by intrinsics, and thread numbers.
  *                                                                             rules: NUM-1, NUM-2
- * An operation is spelled by the intrinsic that rounds to nearest, so that its meaning does not hang
- * on an option of the compiler: neither a contraction nor a flush to zero can be put in its place.
+ * An operation is spelled by the intrinsic that rounds to nearest, so that no contraction can be put in
+ * its place. An intrinsic flushes subnormals where --ftz is on: the options are cuda/source.py's.
  * No libm, no atomics on floats. Integers that count or address elements are 64 bits long.
  *
  * The text that does not differ from the CPU's is common/fp32.h.

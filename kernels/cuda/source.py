@@ -16,8 +16,9 @@ OPTIONS = (
     "--prec-sqrt=true",
     "--device-int128",
 )
-"""Options of every compilation. Kernels spell their arithmetic by intrinsics that round to
-nearest, so none of them changes a bit; they guard what a slip of the pen would write."""
+"""Options of every compilation, and besides the architecture all there are. Kernels spell their
+arithmetic by intrinsics that round to nearest: of these options only ``--ftz`` reaches them, and
+the others guard what a slip of the pen would write."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
 
