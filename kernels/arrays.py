@@ -38,9 +38,8 @@ _WORD: dict[int, np.dtype[Any]] = {
 
 def on_host(array: Any) -> Array:
     """The array itself, or numpy's copy of one that lies on a device."""
-    if isinstance(array, np.ndarray):
-        return array
-    copy: Array = array.get()
+    get = getattr(array, "get", None)
+    copy: Array = array if get is None else get()
     return copy
 
 

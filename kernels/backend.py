@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from identic.kernels.arrays import Array
@@ -28,12 +28,35 @@ class Backend(Protocol):
         ...
 
 
+class Run(Protocol):
+    """A prepared step."""
+
+    def __call__(self, loads: list[Array], *, given: bool = False) -> list[Array]:
+        """The arrays of the plan's outputs from those of its loads, both in plan order.
+
+        Args:
+            loads: numpy's, or the backend's.
+            given: whether nobody needs the state among the loads any more. The list is then
+                emptied, and a backend with a device may write new tensors over old ones.
+        """
+        ...
+
+
 @runtime_checkable
 class Compiles(Protocol):
     """A backend that can prepare a whole step."""
 
-    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
-        """A function from the arrays of the loads to those of the outputs, in plan order."""
+    def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
+        """The step prepared.
+
+        Args:
+            plan: the step.
+            loads: what is known of the first loads: what lies where they are read needs no room.
+            given: whether the state is given to the step.
+
+        Raises:
+            LocalError: a device has no room for the step.
+        """
         ...
 
 

@@ -7,7 +7,8 @@
 * elementwise operators, and sums and maxima of rows, run in chains that keep what lies
   between in a near cache (``chains.py``);
 * results live in an arena that steps reuse; a buffer is given on after its last use;
-* new state tensors are fresh arrays, since the caller keeps them.
+* new state tensors are fresh arrays, since the caller keeps them, or lie where old ones lay
+  that nobody needs any more (``donation.py``).
 
 The bits are those of the operators one by one.
 """
@@ -18,19 +19,21 @@ import math
 from collections.abc import Callable, Sequence
 
 from identic.kernels import windows
-from identic.kernels.arrays import NUMPY, Array
+from identic.kernels.backend import Run
 from identic.kernels.chains import KINDS, Wanted, names
-from identic.kernels.draft import ALIAS, ARENA, HOST, LOAD, RESULT, Arena, Draft, Kernel, Slots
+from identic.kernels.donation import overwritten
+from identic.kernels.draft import ARENA, LOAD, RESULT, Arena, Draft, Kernel, Slots
 from identic.kernels.engine import Engine, Joins
 from identic.kernels.joined import join_chains
 from identic.kernels.layouts import Layout, one_stride
 from identic.kernels.operators import KERNELS, RANDOM, fill_random
+from identic.kernels.step import Step
 from identic.protocol.dtypes import DType
 from identic.protocol.ops.base import Call
-from identic.protocol.program.plan import StepPlan
+from identic.protocol.program.plan import Source, StepPlan
 
 
-def compile_step(plan: StepPlan, engine: Engine) -> Callable[[list[Array]], list[Array]]:
+def compile_step(plan: StepPlan, engine: Engine) -> Run:
     """Prepare a plan; arrays of its loads may be numpy's, those of its outputs are the engine's."""
     return Prepared(plan, engine).compile()
 
@@ -59,10 +62,19 @@ class Prepared:
         if isinstance(engine.calls, Joins):
             join_chains(draft, engine.calls)
         self.arena = Arena.of(draft)
+        self.over = overwritten(draft, self.results, _old(plan))
+        """Slots of new tensors, and those of the old ones whose memory each may take."""
 
-    def compile(self) -> Callable[[list[Array]], list[Array]]:
+    def compile(self) -> Run:
         """A function from the arrays of the loads to those of the outputs."""
-        return _Step(self).run
+        tensors = list(zip(self.results, self.shapes, strict=True))
+        return Step(self.engine, self.draft, self.arena, self.loads, tensors, self.over).run
+
+
+def _old(plan: StepPlan) -> dict[int, int]:
+    """By the place of an output, the load that has the same tensor of the old state."""
+    loads = enumerate(plan.loads)
+    return {load.index: number for number, load in loads if load.source is Source.STATE}
 
 
 def _result(draft: Draft, layout: Layout) -> int:
@@ -72,54 +84,6 @@ def _result(draft: Draft, layout: Layout) -> int:
     if slot.kind == ARENA:
         slot.kind = RESULT
     return dense.slot
-
-
-class _Step:
-    """The prepared step: buffers and the calls bound to them."""
-
-    def __init__(self, prepared: Prepared) -> None:
-        draft, engine = prepared.draft, prepared.engine
-        self._engine = engine
-        self._loads = prepared.loads
-        self._results = list(zip(prepared.results, prepared.shapes, strict=True))
-        self._none = [engine.empty((0,), NUMPY[s.dtype]) for s in draft.slots]
-        self._slots: Slots = list(self._none)
-        of_kind = {
-            kind: [(i, s) for i, s in enumerate(draft.slots) if s.kind == kind]
-            for kind in (RESULT, HOST, ALIAS)
-        }
-        self._fresh = [(i, s.elements, NUMPY[s.dtype]) for i, s in of_kind[RESULT]]
-        self._given = [(i, s.base) for i, s in of_kind[HOST]]
-        prepared.arena.allocate(draft, engine, self._slots)
-        moving = {LOAD, RESULT}
-        self._aliases = [
-            (i, s.base, s.offset) for i, s in of_kind[ALIAS] if draft.slots[s.base].kind in moving
-        ]
-        brought = (self._given, self._fresh, self._aliases)
-        self._moving = [*range(self._loads), *(entry[0] for part in brought for entry in part)]
-        self._calls = [operation.bind(self._slots) for operation in draft.operations]
-
-    def run(self, loads: list[Array]) -> list[Array]:
-        """The plan's outputs from its loads."""
-        slots = self._slots
-        slots[: self._loads] = [self._engine.flat(a) for a in loads]
-        for slot, load in self._given:
-            slots[slot] = loads[load]
-        for slot, elements, dtype in self._fresh:
-            slots[slot] = self._engine.empty((elements,), dtype)
-        # An alias that shows part of a new array before it is filled sees it all the same.
-        for slot, base, offset in self._aliases:
-            slots[slot] = slots[base][offset:]
-        for call in self._calls:
-            call()
-        results = [slots[slot].reshape(shape) for slot, shape in self._results]
-        self._let_go()
-        return results
-
-    def _let_go(self) -> None:
-        """Hold on to nothing that is the caller's: not the old state, nor views of it."""
-        for slot in self._moving:
-            self._slots[slot] = self._none[slot]
 
 
 # ---- one operator at a time -----------------------------------------------------------------

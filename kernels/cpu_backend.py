@@ -6,13 +6,14 @@ module's own; the bits depend on neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array, row_major, words
+from identic.kernels.backend import Run
 from identic.kernels.compiled import compile_step
 from identic.kernels.draft import ALIGNMENT
 from identic.kernels.engine import Calls
@@ -64,8 +65,9 @@ class CpuBackend:
         result: Array = KERNELS[call.op.name](ENGINE, call, inputs)
         return result
 
-    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
-        """The whole step prepared; one step of it runs at a time."""
+    def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
+        """The whole step prepared; one step of it runs at a time, and writes no array it reads."""
+        del loads, given
         return compile_step(plan, ENGINE)
 
 

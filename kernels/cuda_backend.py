@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from identic.kernels.arrays import NUMPY, Array
+from identic.kernels.backend import Run
 from identic.kernels.compiled import Prepared
 from identic.kernels.cuda.device import Device
 from identic.kernels.cuda.engine import CudaEngine
-from identic.kernels.cuda.measuring import MeasuringDevice
+from identic.kernels.cuda.measuring import GRAIN, MeasuringDevice
 from identic.kernels.hashing import cuda as hashing
 from identic.kernels.operators import KERNELS
 from identic.protocol.errors import LocalError
@@ -49,16 +50,23 @@ class CudaBackend:
         arrays = [self.engine.held(x) for x in inputs]
         return self.device.download(KERNELS[call.op.name](self.engine, call, arrays))
 
-    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
+    def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
         """The whole step prepared; one step of it runs at a time.
 
         Loads may be numpy's or the device's. Outputs are the device's; each lives as long as
-        the caller holds it, and its memory is then used again.
+        the caller holds it, and its memory is then used again. A state that is given to a step
+        may be written over by the next one.
+
+        Args:
+            plan: the step.
+            loads: what lies on the device of these needs no room beside itself.
+            given: whether the state is given away at each step; one of numpy's always is, since
+                the device has a copy.
 
         Raises:
             LocalError: the device has no room for the step.
         """
-        self.check_room(plan)
+        self.check_room(plan, loads, given=given)
         return self._of(plan).compile()
 
     def hold(self, arrays: Sequence[Array]) -> list[Array]:
@@ -73,14 +81,25 @@ class CudaBackend:
         """Root over the chunks of each array, computed where it lies (COM-3)."""
         return hashing.chunk_roots(self.device, arrays)
 
-    def check_room(self, plan: StepPlan) -> None:
+    def check_room(
+        self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True
+    ) -> None:
         """Refuse a step that the device has no room for, before anything runs.
+
+        Args:
+            plan: the step.
+            loads: arrays of its loads that exist; those of the device are not counted again.
+            given: whether each step may take the memory of the state before it.
 
         Raises:
             LocalError: names what the step needs and what there is.
         """
-        need = need_bytes(plan, self.device.multiprocessors, self.device.compute_capability)
-        free = self.device.free()
+        device, held = self.device, [a for a in loads if self.device.holds(a)]
+        need = need_bytes(
+            plan, device.multiprocessors, device.compute_capability, given=given or not held
+        )
+        need -= _lying(self.engine, held)
+        free = device.free()
         if need > free:
             raise LocalError(
                 f"a step needs {_mib(need)} on {self.name}, which has {_mib(free)} free",
@@ -94,17 +113,30 @@ class CudaBackend:
         return self._prepared[1]
 
 
-def need_bytes(plan: StepPlan, multiprocessors: int = 132, compute_capability: int = 90) -> int:
+def need_bytes(
+    plan: StepPlan,
+    multiprocessors: int = 132,
+    compute_capability: int = 90,
+    *,
+    given: bool = True,
+) -> int:
     """What a step takes on a device, with the root of the state after it, by its plan alone.
 
     A step runs on a device that only counts, so that what launchers put aside is in it.
+
+    Args:
+        plan: the step.
+        multiprocessors: of the device.
+        compute_capability: of the device.
+        given: whether the step may take the memory of the state before it.
 
     Raises:
         LocalError: an operator is too large for any device.
     """
     device = MeasuringDevice(multiprocessors, compute_capability)
     step = Prepared(plan, CudaEngine(device)).compile()
-    state = step([_load(device, load) for load in plan.loads])
+    loads = [_load(device, load) for load in plan.loads]
+    state = step(loads, given=given)
     hashing.chunk_roots(device, state)
     return device.peak + ASIDE
 
@@ -114,6 +146,16 @@ def _load(device: MeasuringDevice, load: Load) -> Array:
     shape, dtype = load.type.shape, NUMPY[load.type.dtype]
     on_host = load.source is Source.CONTEXT
     return np.zeros(shape, dtype) if on_host else device.empty(shape, dtype)
+
+
+def _lying(engine: CudaEngine, held: Sequence[Array]) -> int:
+    """Bytes of a pool that arrays of the device take, each counted once."""
+    total, end = 0, 0
+    for span in sorted((engine.span(a) for a in held), key=lambda s: (s.start, s.stop)):
+        if span.start >= end:
+            total += -(-len(span) // GRAIN) * GRAIN
+            end = span.stop
+    return total
 
 
 def _mib(count: int) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from identic.kernels.arrays import NUMPY
 from identic.kernels.chains import Chained, Groups
-from identic.kernels.engine import Calls, Engine
+from identic.kernels.engine import Calls, Engine, Over, Overwrites
 from identic.kernels.layouts import Layout
 from identic.protocol.dtypes import DType
 
@@ -59,6 +59,13 @@ class Operation:
     bind: Bind
     chained: Chained | None = None
     """For a chain: its members, of which it writes those that something else needs."""
+    parts: tuple[Operation, ...] = ()
+    """For joined chains: each of them."""
+
+    @property
+    def chains(self) -> tuple[Operation, ...]:
+        """The chains that it runs, if it runs nothing else."""
+        return self.parts or ((self,) if self.chained is not None else ())
 
 
 @dataclass
@@ -159,12 +166,20 @@ def _unbound(slots: Slots) -> Kernel:
 
 
 def chain_bind(
-    calls: Calls, chained: Chained, reads: tuple[int, ...], writes: dict[int, int]
+    calls: Calls,
+    chained: Chained,
+    reads: tuple[int, ...],
+    writes: dict[int, int],
+    over: Over = (),
 ) -> Bind:
-    """The chain that computes the slots ``writes`` from the slots ``reads``."""
+    """The chain that computes the slots ``writes`` from the slots ``reads``, some over others."""
     inputs = [(x.kind, x.of_rows) for x in chained.externals]
     code = [(name, list(operands)) for name, operands in chained.code]
-    built = calls.Chain(inputs, code, list(writes.values()))
+    outputs = list(writes.values())
+    if over and isinstance(calls, Overwrites):
+        built = calls.ChainOver(inputs, code, outputs, over)
+    else:
+        built = calls.Chain(inputs, code, outputs)
     steps = [x.steps for x in chained.externals]
     shape, targets = chained.shape, tuple(writes)
 

@@ -38,6 +38,11 @@ class BuiltJoin(Protocol):
         ...
 
 
+Over = Sequence[tuple[int, int]]
+"""Results of a chain, by their places among its outputs, each with the number of an input that
+it may be written over: that input's memory may be the result's."""
+
+
 @runtime_checkable
 class Joins(Protocol):
     """Functions of an engine for which one call over many buffers costs less than many calls."""
@@ -48,8 +53,24 @@ class Joins(Protocol):
         code: Sequence[tuple[str, Sequence[int]]],
         outputs: Sequence[int],
         scalars: Sequence[bool],
+        over: Over = (),
     ) -> BuiltJoin:
         """A chain without rows; its inputs are dense, or scalars."""
+        ...
+
+
+@runtime_checkable
+class Overwrites(Protocol):
+    """Functions of an engine whose chains may write a result over an input."""
+
+    def ChainOver(
+        self,
+        inputs: Sequence[tuple[str, bool]],
+        code: Sequence[tuple[str, Sequence[int]]],
+        outputs: Sequence[int],
+        over: Over,
+    ) -> BuiltChain:
+        """A chain without rows that reads the inputs in ``over`` where it writes the results."""
         ...
 
 
@@ -220,4 +241,17 @@ class Engine(Protocol):
 
     def words(self, array: Any) -> list[int]:
         """Bit patterns of the elements, in row-major order."""
+        ...
+
+
+@runtime_checkable
+class Apart(Protocol):
+    """An engine whose arrays lie apart from those of its callers: on a device."""
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array lies there."""
+        ...
+
+    def span(self, array: Any) -> range:
+        """Addresses of the bytes of an array that lies there in one piece."""
         ...

@@ -7,6 +7,7 @@
 
 The bits of the new state are the same either way. Arrays given to ``step`` are never
 written; arrays it returns may be the same objects (a frozen parameter) or views of each other.
+A state that ``consume`` takes is given away: on a device the new one may lie where it lay.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from identic.kernels.arrays import NUMPY, Array, on_host, part, row_major
-from identic.kernels.backend import Backend, Compiles, Holds
+from identic.kernels.backend import Backend, Compiles, Holds, Run
 from identic.kernels.hashing import chunk_roots
 from identic.protocol.ids import Digest
 from identic.protocol.ops.base import Call
@@ -26,9 +27,6 @@ from identic.protocol.program.plan import Load, Source, StepPlan
 
 Observer = Callable[[int, Array], Array]
 """``observer(value, array)``: sees a plan value and returns the array to go on with."""
-
-Run = Callable[[list[Array]], list[Array]]
-"""Arrays of the loads in order give the arrays of the plan's outputs in order."""
 
 
 class Executor:
@@ -67,7 +65,27 @@ class Executor:
         loads = self._loads(state, data, seed, step)
         if observer is not None:
             return self._observed(loads, observer)
-        return self._prepared()(loads)
+        return self._prepared(loads)(loads)
+
+    def consume(
+        self, state: list[Array], data: Sequence[Array], seed: int, step: int
+    ) -> list[Array]:
+        """The state after one step, from one that nobody needs any more.
+
+        Args:
+            state: as in ``step``; the list is emptied, so that nobody reads what its arrays
+                hold afterwards, or keeps their memory. Arrays of numpy are not written.
+            data: as in ``step``; not written.
+            seed: the job's seed.
+            step: index of ``state``.
+
+        Returns:
+            The new state, as from ``step``.
+        """
+        loads = self._loads(state, data, seed, step)
+        run = self._prepared(loads, given=True)
+        state.clear()
+        return run(loads, given=True)
 
     def hold(self, data: Sequence[Array]) -> list[Array]:
         """Data for many steps, put once where prepared steps read it.
@@ -76,14 +94,15 @@ class Executor:
             LocalError: a device has no room for a step.
         """
         # The step first, since what it needs is compared with what is free.
-        self._prepared()
+        self._prepared(given=True)
         return self.backend.hold(data) if isinstance(self.backend, Holds) else list(data)
 
-    def _prepared(self) -> Run:
+    def _prepared(self, loads: Sequence[Array] = (), *, given: bool = False) -> Run:
         if self._compiled is None:
-            backend = self.backend
-            compiled = backend.compile(self.plan) if isinstance(backend, Compiles) else None
-            self._compiled = compiled or self._plain
+            backend, run = self.backend, self._plain
+            if isinstance(backend, Compiles):
+                run = backend.compile(self.plan, loads, given=given)
+            self._compiled = run
         return self._compiled
 
     def chunk_roots(self, arrays: Sequence[Array]) -> list[Digest]:
@@ -109,7 +128,8 @@ class Executor:
                 values[dead] = None
         return [_present(values[o]) for o in self.plan.outputs]
 
-    def _plain(self, loads: list[Array]) -> list[Array]:
+    def _plain(self, loads: list[Array], *, given: bool = False) -> list[Array]:
+        del given
         values: list[Array | None] = list(loads)
         for number, planned in enumerate(self.plan.calls, start=len(loads)):
             inputs = [_present(values[i]) for i in planned.inputs]

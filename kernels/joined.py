@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from identic.kernels.chains import Chained, External
 from identic.kernels.draft import Bind, Draft, Kernel, Operation, Slots
-from identic.kernels.engine import BuiltJoin, Joins
+from identic.kernels.engine import BuiltJoin, Joins, Over
 from identic.protocol.tensors import Shape, strides
 
 ROWS = frozenset({"sum_last", "amax"})
@@ -24,7 +24,7 @@ ROWS = frozenset({"sum_last", "amax"})
 
 
 @dataclass(frozen=True)
-class _Key:
+class Key:
     """What chains of one launch have in common."""
 
     inputs: tuple[tuple[str, bool], ...]
@@ -36,7 +36,7 @@ class _Key:
 def join_chains(draft: Draft, calls: Joins) -> None:
     """Replace chains of a finished draft by joined ones."""
     done: list[Operation] = []
-    waiting: dict[_Key, list[Operation]] = {}
+    waiting: dict[Key, list[Operation]] = {}
     written: set[int] = set()
 
     def run_all() -> None:
@@ -46,7 +46,7 @@ def join_chains(draft: Draft, calls: Joins) -> None:
         written.clear()
 
     for operation in draft.operations:
-        key = _key(operation)
+        key = key_of(operation)
         if key is None or any(draft.base(slot) in written for slot in operation.reads):
             run_all()
         if key is None:
@@ -58,21 +58,21 @@ def join_chains(draft: Draft, calls: Joins) -> None:
     draft.operations = done
 
 
-def _key(operation: Operation) -> _Key | None:
+def key_of(operation: Operation) -> Key | None:
     """What the chain has in common with others, or ``None`` where it is none that joins."""
     chained = operation.chained
     if chained is None or any(name in ROWS for name, _ in chained.code):
         return None
-    scalars = [_is_scalar(x, chained.shape) for x in chained.externals]
+    scalars = [is_scalar(x, chained.shape) for x in chained.externals]
     outputs = tuple(chained.members[slot] for slot in operation.writes)
     inputs = tuple((x.kind, x.of_rows) for x in chained.externals)
     found = tuple(s for s in scalars if s is not None)
-    if len(found) != len(scalars) or _of_rows(chained).intersection(outputs):
+    if len(found) != len(scalars) or of_rows(chained).intersection(outputs):
         return None
-    return _Key(inputs, chained.code, outputs, found)
+    return Key(inputs, chained.code, outputs, found)
 
 
-def _is_scalar(x: External, shape: Shape) -> bool | None:
+def is_scalar(x: External, shape: Shape) -> bool | None:
     """False for a dense operand, true for one element, ``None`` for any other."""
     pairs = [(s, d) for n, s, d in zip(shape, x.steps, strides(shape), strict=True) if n != 1]
     if all(s == d for s, d in pairs):
@@ -80,7 +80,7 @@ def _is_scalar(x: External, shape: Shape) -> bool | None:
     return None if any(s for s, _ in pairs) else True
 
 
-def _of_rows(chained: Chained) -> set[int]:
+def of_rows(chained: Chained) -> set[int]:
     """Numbers of the values that have one element a row."""
     rows = {number for number, x in enumerate(chained.externals) if x.of_rows}
     for number, (_, operands) in enumerate(chained.code, start=len(chained.externals)):
@@ -89,14 +89,20 @@ def _of_rows(chained: Chained) -> set[int]:
     return rows
 
 
-def _joined(calls: Joins, key: _Key, operations: Sequence[Operation]) -> Sequence[Operation]:
+def _joined(calls: Joins, key: Key, operations: Sequence[Operation]) -> Sequence[Operation]:
     """One operation for all, or the only one as it is."""
     if len(operations) == 1:
         return operations
-    built = calls.JoinedChain(key.inputs, key.code, key.outputs, key.scalars)
     reads = tuple(dict.fromkeys(slot for o in operations for slot in o.reads))
     writes = tuple(slot for o in operations for slot in o.writes)
-    return [Operation(reads, writes, _bind(built, operations))]
+    bind = joined_bind(calls, key, operations)
+    return [Operation(reads, writes, bind, parts=tuple(operations))]
+
+
+def joined_bind(calls: Joins, key: Key, operations: Sequence[Operation], over: Over = ()) -> Bind:
+    """Chains of one key as one, whose results may be written over some of the inputs."""
+    built = calls.JoinedChain(key.inputs, key.code, key.outputs, key.scalars, over)
+    return _bind(built, operations)
 
 
 def _bind(built: BuiltJoin, operations: Sequence[Operation]) -> Bind:

@@ -10,6 +10,7 @@ from identic.kernels.cuda import chain_text
 from identic.kernels.cuda.chain_text import Code, Reading
 from identic.kernels.cuda.device import Device, Kernel, blocks_over
 from identic.kernels.cuda.places import Places, multiplier
+from identic.kernels.engine import Over
 from identic.protocol.tensors import strides as row_major
 
 BLOCK = 256
@@ -37,9 +38,10 @@ class Chain:
         inputs: kind of each input, and whether it has one element a row.
         code: operators and the numbers of their operands; results follow the inputs.
         outputs: numbers of the values to store.
+        over: results that may be written over inputs; those are dense.
 
     Raises:
-        ValueError: an operator is unknown.
+        ValueError: an operator is unknown, or a result is over an input that is read elsewhere.
     """
 
     def __init__(
@@ -48,9 +50,10 @@ class Chain:
         inputs: Sequence[tuple[str, bool]],
         code: Sequence[tuple[str, Sequence[int]]],
         outputs: Sequence[int],
+        over: Over = (),
     ) -> None:
         self._device = device
-        self._code = Code(inputs, code, outputs)
+        self._code = Code(inputs, code, outputs, over)
         self._launches: dict[tuple[Steps, tuple[Steps, ...]], Launch] = {}
 
     def run(

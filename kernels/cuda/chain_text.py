@@ -6,12 +6,17 @@ reads of an earlier one is computed again, or kept in shared memory where that i
 read back where it is a result.
 
 NaNs are made the one of NUM-2 where a value is stored, or moved by ``where``.
+
+A result may be written over an input: each thread reads all of its element before it writes
+any of it, as long as the compiler is not told that the two are apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from identic.kernels.engine import Over
 
 TYPES = {"float32": "float", "int64": "int64_t", "int32": "int32_t", "bool": "Bool"}
 """Element types of a chain by their names there."""
@@ -51,9 +56,11 @@ class Code:
         inputs: kind of each input, and whether it has one element a row.
         code: operators and the numbers of their operands; results follow the inputs.
         outputs: numbers of the values to store.
+        over: results that may be written over inputs.
 
     Raises:
-        ValueError: an operator is unknown.
+        ValueError: an operator is unknown, or a result is over an input that another element
+            or a later phase reads.
     """
 
     def __init__(
@@ -61,14 +68,22 @@ class Code:
         inputs: Sequence[tuple[str, bool]],
         code: Sequence[tuple[str, Sequence[int]]],
         outputs: Sequence[int],
+        over: Over = (),
     ) -> None:
         self.inputs = len(inputs)
+        self.written = {place for place, _ in over}
+        """Places of the results that may be written over inputs."""
+        self.lost = {number for _, number in over}
+        """Numbers of those inputs."""
         self.code = [(name, tuple(operands)) for name, operands in code]
         self.outputs = tuple(outputs)
         self.values = [Value(kind, of_rows, 0, False, False) for kind, of_rows in inputs]
         for name, operands in self.code:
             self.values.append(self._value(name, [self.values[o] for o in operands]))
         self.phases = 1 + max((self.values[n].phase for n in self.outputs), default=0)
+        pairs = [n for place, number in over for n in (self.outputs[place], number)]
+        if pairs and (self.reduces or any(self.values[n].of_rows for n in pairs)):
+            raise ValueError("a result with rows is written over no input")
 
     @property
     def reduces(self) -> bool:
@@ -177,8 +192,11 @@ def joined(code: Code, scalars: Sequence[bool]) -> str:
         code: what to compute; nothing of it is of rows.
         scalars: of each input, whether it has one element for all.
     """
-    results = [(f"{code.type(n)}* __restrict__ out{i}", n) for i, n in enumerate(code.outputs)]
-    inputs = [(f"const {code.type(n)}* __restrict__ in{n}", n) for n in range(code.inputs)]
+    results = [
+        (f"{code.type(n)}*{'' if i in code.written else ' __restrict__'} out{i}", n)
+        for i, n in enumerate(code.outputs)
+    ]
+    inputs = [(_input(code, n), n) for n in range(code.inputs)]
     lines = [
         'extern "C" __global__ void chain(',
         "    const long long* __restrict__ table, long long sets, long long tile) {",
@@ -343,10 +361,16 @@ class _Phases:
 def _head(code: Code, sizes: Sequence[str]) -> Iterator[str]:
     """The entry point up to its body."""
     parameters = [f"{code.type(n)}* out{place}" for place, n in enumerate(code.outputs)]
-    parameters += [f"const {code.type(n)}* __restrict__ in{n}" for n in range(code.inputs)]
+    parameters += [_input(code, n) for n in range(code.inputs)]
     parameters += ["long long n", *sizes]
     yield 'extern "C" __global__ void chain('
     yield f"    {', '.join(parameters)}) {{"
+
+
+def _input(code: Code, number: int) -> str:
+    """An input's declaration."""
+    apart = "" if number in code.lost else " __restrict__"
+    return f"const {code.type(number)}*{apart} in{number}"
 
 
 def _places(patterns: int) -> list[str]:

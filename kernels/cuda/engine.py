@@ -77,7 +77,10 @@ class CudaEngine:
         self.calls = cast(
             Calls,
             SimpleNamespace(
-                **functions, Chain=partial(Chain, device), JoinedChain=partial(JoinedChain, device)
+                **functions,
+                Chain=partial(Chain, device),
+                ChainOver=partial(Chain, device),
+                JoinedChain=partial(JoinedChain, device),
             ),
         )
 
@@ -92,6 +95,15 @@ class CudaEngine:
     def held(self, array: Any) -> Any:
         """The array itself if it is the device's, else a copy on the device."""
         return array if self.device.holds(array) else self.device.upload(array)
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array lies on the device."""
+        return self.device.holds(array)
+
+    def span(self, array: Any) -> range:
+        """Addresses of the bytes of a row-major array of the device."""
+        first = self.device.address(array) if array.size else 0
+        return range(first, first + array.size * array.itemsize)
 
     def arena(self, size: int) -> Any:
         """Bytes of the device, which begin at a multiple of 256."""

@@ -11,6 +11,7 @@ import numpy as np
 from identic.kernels.cuda import chain_text
 from identic.kernels.cuda.chain import BLOCK
 from identic.kernels.cuda.device import Device, Kernel
+from identic.kernels.engine import Over
 
 TILE = 2048
 """Elements of a block; tunes speed only."""
@@ -27,6 +28,7 @@ class JoinedChain:
         code: operators and the numbers of their operands; results follow the inputs.
         outputs: numbers of the values to store.
         scalars: of each input, whether it has one element for all; the others are dense.
+        over: results that may be written over inputs.
 
     Raises:
         ValueError: an operator is unknown, sums or searches rows, or a result is of rows.
@@ -39,8 +41,9 @@ class JoinedChain:
         code: Sequence[tuple[str, Sequence[int]]],
         outputs: Sequence[int],
         scalars: Sequence[bool],
+        over: Over = (),
     ) -> None:
-        made = chain_text.Code(inputs, code, outputs)
+        made = chain_text.Code(inputs, code, outputs, over)
         if made.reduces or made.row_outputs:
             raise ValueError("chains with rows are not joined")
         self._device = device

@@ -69,14 +69,14 @@ class Training:
         self.job, self.captured = _job(name)
         self.executor = Executor(unroll(self.captured.program), card or CpuBackend())
         self.first = [np.array(a) for a in self.captured.state]
-        self.state, self.done = self.first, 0
+        self.state, self.done = list(self.first), 0
 
     def step(self) -> list[Array]:
-        """The state after one more step."""
+        """The state after one more step, until the next one."""
         if self.done == self.job.steps:
-            self.state, self.done = self.first, 0
+            self.state, self.done = list(self.first), 0
         data, seed = self.captured.data, self.job.seed
-        self.state = self.executor.step(self.state, data, seed, self.done)
+        self.state = self.executor.consume(self.state, data, seed, self.done)
         self.done += 1
         return self.state
 

@@ -102,7 +102,8 @@ class Rerun(Openings):
         state = self.state_after(first)
         roots = []
         for step in range(first, last):
-            state = self._trainer.step(state, step)
+            # The first state stays in memory; of those after it, copies may.
+            state = self._trainer.step(state, step, give=step > first)
             roots.append(self._trainer.commit(step + 1, state).root)
             if (last - step - 1) % stride == 0:
                 self._keep(step + 1, state)

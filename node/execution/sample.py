@@ -45,7 +45,7 @@ def root(backend: Backend) -> Digest:
     state = [*_filled(made.parameters), *(_zeros(v) for v in made.state[len(made.parameters) :])]
     data = [_numbers(v, WORDS if v.name == "words" else CLASSES) for v in made.data]
     for step in range(STEPS):
-        state = executor.step(state, data, SEED, step)
+        state = executor.consume(state, data, SEED, step)
     header = StateHeader(
         program_digest(made), Unsigned(SEED), StepIndex(STEPS), Count(STEPS * BATCH)
     )

@@ -23,7 +23,7 @@ Observer = Callable[[int, Array], Array]
 
 @dataclass(frozen=True)
 class Reached:
-    """A mark of the run, with its state in memory until the next one is computed."""
+    """A mark of the run, with its state until the next one is computed: the list is then empty."""
 
     index: int
     mark: Mark
@@ -48,18 +48,30 @@ class Trainer:
         if forced is not None:
             forced.check(job.plan, job.terms.steps)
 
-    def step(self, state: Arrays, step: int, observer: Observer | None = None) -> Arrays:
+    def step(
+        self,
+        state: Arrays,
+        step: int,
+        observer: Observer | None = None,
+        *,
+        give: bool = False,
+    ) -> Arrays:
         """The state after step number ``step``, from the state before it.
 
         Args:
-            state: tensors in state order; not changed.
+            state: tensors in state order; not changed, unless they are given away.
             step: number of the step, counted from 0.
             observer: sees every plan value in order, after any forced error.
+            give: whether nobody needs the state before the step any more; the list may then be
+                emptied, and the new state lie where the old one lay.
         """
-        watched = self._watched(step, observer)
-        # Observed steps run operator by operator, over numpy's arrays.
-        data = self.job.data if watched is not None else self._held
-        return self.executor.step(state, data, self.job.terms.seed, step, watched)
+        watched, seed = self._watched(step, observer), self.job.terms.seed
+        if watched is not None:
+            # Observed steps run operator by operator, over numpy's arrays.
+            return self.executor.step(state, self.job.data, seed, step, watched)
+        if give:
+            return self.executor.consume(state, self._held, seed, step)
+        return self.executor.step(state, self._held, seed, step)
 
     @cached_property
     def _held(self) -> Arrays:
@@ -74,10 +86,14 @@ class Trainer:
             return spoiler
         return lambda value, array: observer(value, spoiler(value, array))
 
-    def advance(self, state: Arrays, first: int, last: int) -> Arrays:
-        """The state after ``last`` steps, from that after ``first <= last`` steps."""
+    def advance(self, state: Arrays, first: int, last: int, *, give: bool = False) -> Arrays:
+        """The state after ``last`` steps, from that after ``first <= last`` steps.
+
+        With ``give`` nobody needs the state that it starts from any more; see ``step``.
+        """
         for step in range(first, last):
-            state = self.step(state, step)
+            # What lies between the first and the last state is nobody else's.
+            state = self.step(state, step, give=give or step > first)
         return state
 
     def commit(self, step: int, state: Arrays) -> StateCommitment:
@@ -95,7 +111,9 @@ class Trainer:
         """Execute from ``mark`` to mark ``last``; yields each mark after the first one."""
         terms = self.job.terms
         for index in range(mark + 1, last + 1):
-            state = self.advance(state, terms.step_of(index - 1), terms.step_of(index))
+            first, end = terms.step_of(index - 1), terms.step_of(index)
+            # The first state is the caller's; a mark's has been stored when the next is asked for.
+            state = self.advance(state, first, end, give=index > mark + 1)
             yield Reached(index, self.mark(state, index), state)
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from identic.kernels.arrays import Array
+from identic.kernels.backend import Run
 from identic.kernels.cuda.survey import Survey
 from identic.kernels.cuda_backend import CudaBackend
 from identic.protocol.errors import LocalError
@@ -35,7 +36,7 @@ class Card(Protocol):
         """Result of one operator."""
         ...
 
-    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
+    def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
         """A step prepared."""
         ...
 

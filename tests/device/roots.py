@@ -54,9 +54,9 @@ class Start:
     def end(self, backend: Backend, steps: int) -> str:
         """Root after so many steps, in hex."""
         executor = Executor(unroll(self.program), backend)
-        state, data = self.state, executor.hold(self.data)
+        state, data = list(self.state), executor.hold(self.data)
         for step in range(steps):
-            state = executor.step(state, data, self.seed, step)
+            state = executor.consume(state, data, self.seed, step)
         return self.root(state, steps, executor)
 
     def known(self) -> str:

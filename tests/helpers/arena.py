@@ -44,8 +44,16 @@ class Crooked(Trainer):
         super().__init__(job, executor)
         self._way = way
 
-    def step(self, state: Arrays, step: int, observer: Observer | None = None) -> Arrays:
+    def step(
+        self,
+        state: Arrays,
+        step: int,
+        observer: Observer | None = None,
+        *,
+        give: bool = False,
+    ) -> Arrays:
         """The state after a step, as the liar has it."""
+        del give
         return self._way(self, state, step, observer)
 
     def truly(

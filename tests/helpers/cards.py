@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from identic.kernels.arrays import Array
+from identic.kernels.backend import Run
 from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.cuda.device import DeviceFault
 from identic.node.execution.elements import with_word, word_at
@@ -28,13 +29,13 @@ class Sound:
     def run(self, call: Call, inputs: Sequence[Array]) -> Array:
         return self.inner.run(call, inputs)
 
-    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
-        prepared = self.inner.compile(plan)
+    def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
+        prepared = self.inner.compile(plan, loads, given=given)
 
-        def step(loads: list[Array]) -> list[Array]:
+        def step(loads: list[Array], *, given: bool = False) -> list[Array]:
             self.before_step(self.steps)
             self.steps += 1
-            return prepared(loads)
+            return prepared(loads, given=given)
 
         return step
 
@@ -94,11 +95,11 @@ class Wrong(Sound):
 class WrongSteps(Sound):
     """A device whose single operators are right, and every second prepared step is not."""
 
-    def compile(self, plan: StepPlan) -> Callable[[list[Array]], list[Array]]:
-        prepared = super().compile(plan)
+    def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
+        prepared = super().compile(plan, loads, given=given)
 
-        def step(loads: list[Array]) -> list[Array]:
-            first, *rest = prepared(loads)
+        def step(loads: list[Array], *, given: bool = False) -> list[Array]:
+            first, *rest = prepared(loads, given=given)
             if self.steps % 2:
                 return [first, *rest]
             return [with_word(first, 0, word_at(first, 0) ^ 1), *rest]

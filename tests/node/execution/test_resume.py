@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 
 from identic.kernels import _native
+from identic.kernels.arrays import Array
+from identic.kernels.cuda_backend import CudaBackend
 from identic.kernels.executor import Executor
 from identic.kernels.reference_backend import ReferenceBackend
 from identic.node.execution.loaded import load_state
-from identic.node.execution.training import Trainer
+from identic.node.execution.rerun import Rerun
+from identic.node.execution.training import Reached, Trainer, store_state
 from identic.node.worker.frames import OwnRun
 from identic.protocol.errors import LocalError
+from tests.cuda.shim.device import ShimDevice
 from tests.helpers.small_run import small_run
 from tests.node.execution.parts import Kept, forced_at, keep
 
@@ -49,6 +53,41 @@ def test_exe_4__states_are_stored_alike(kept: Kept) -> None:
     whole = kept.execute()
     middle = OwnRun(whole.roots[:3], (whole.stored[2],))
     assert kept.execute(own=middle).stored == whole.stored[2:]
+
+
+def test_exe_4__a_device_keeps_a_state_until_it_has_been_stored(kept: Kept) -> None:
+    """What a mark's state is used for comes before the next step, which is given its memory."""
+    job, want, device = kept.load(), kept.execute(), ShimDevice()
+    trainer = Trainer(job, Executor(job.plan, CudaBackend(device)))
+    held = load_state(job, kept.blobs, kept.artifacts.state, 0, kept.terms.initial_state)
+    first: list[Array] = [device.upload(a) for a in held]
+    marks: list[Reached] = []
+    places, stored = [], []
+    for reached in trainer.run(first, 0, kept.terms.last_mark):
+        step = kept.terms.step_of(reached.index)
+        # The state of the mark before is nobody's any more; the first one is the caller's.
+        assert [len(other.state) for other in marks] == [0] * len(marks)
+        assert [a.tobytes() for a in first] == [a.tobytes() for a in held]
+        marks.append(reached)
+        places.append([a.ctypes.data for a in reached.state[:-1]])
+        stored.append(store_state(job, kept.blobs, step, reached.state))
+    assert stored == [one.blob for one in want.stored[1:]]
+    assert trainer.commit(kept.terms.steps, marks[-1].state).root == want.roots[-1]
+    # The tensors lie where those of the mark before lay.
+    assert places == places[:1] * len(places)
+
+
+def test_exe_11__what_a_device_answers_from_is_not_written_over(kept: Kept) -> None:
+    job, want = kept.load(), kept.execute()
+    trainer = Trainer(job, Executor(job.plan, CudaBackend(ShimDevice())))
+    stored = {0: kept.artifacts.state}
+    rerun = Rerun(trainer, kept.blobs, want.roots, stored, 1 << 30)
+    honest = kept.rerun(want)
+    for mark in range(1, kept.terms.marks):
+        assert rerun.interval_roots(mark) == honest.interval_roots(mark)
+    for step in range(kept.terms.steps + 1):
+        assert rerun.state_digests(step) == honest.state_digests(step)
+        assert rerun.nearest(step)[0] == step
 
 
 def test_exe_6__a_forced_error_makes_another_run_from_its_step_on(kept: Kept) -> None:

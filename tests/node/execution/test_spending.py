@@ -60,9 +60,9 @@ def counted(rerun: Rerun) -> list[int]:
     executed: list[int] = []
     trainer, plain = rerun._trainer, rerun._trainer.step
 
-    def step_and_count(state: object, at: int, *rest: object) -> object:
+    def step_and_count(state: object, at: int, *rest: object, give: bool = False) -> object:
         executed.append(at)
-        return plain(state, at, *rest)  # type: ignore[arg-type]
+        return plain(state, at, *rest, give=give)  # type: ignore[arg-type]
 
     trainer.step = step_and_count  # type: ignore[method-assign, assignment]
     return executed

@@ -39,8 +39,8 @@ from identic.node.worker.main import main
 first, step = pathlib.Path(sys.argv[1]), Trainer.step
 if not first.exists():
     first.touch()
-    def flipped(self, state, number, observer=None):
-        after = step(self, state, number, observer)
+    def flipped(self, state, number, observer=None, *, give=False):
+        after = step(self, state, number, observer, give=give)
         if number == 5:
             after[0] = with_word(after[0], 0, word_at(after[0], 0) ^ 1)
         return after
