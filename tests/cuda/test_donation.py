@@ -160,6 +160,11 @@ def frozen(b: SectionBuilder) -> Sequence[int]:
     return [0, b.op("add", b.op("mul", 0, 1), 1)]
 
 
+def moved(b: SectionBuilder) -> Sequence[int]:
+    """One takes the other's place as it is, and is the only operand of what takes its own."""
+    return [square(b, 0), 0]
+
+
 def swapped(b: SectionBuilder) -> Sequence[int]:
     """Each takes the other's place."""
     del b
@@ -211,6 +216,7 @@ def part_read_before(b: SectionBuilder) -> Sequence[int]:
         (read_beside, set()),
         (shared, {0}),
         (frozen, {1}),
+        (moved, set()),
         (swapped, set()),
         (swapped_and_updated, set()),
         (turned, {1}),
@@ -227,6 +233,19 @@ def test_op_8__what_is_still_read_is_not_written_over(build: Build, places: set[
         for stayed in compared(made, ShimDevice(order)):
             # Two loads that are one array are seen when the step runs.
             assert 0 not in stayed if build is shared else places <= stayed
+
+
+def test_op_8__chains_that_were_joined_read_before_others_write() -> None:
+    """The first and the last chain become one launch, before the one between that reads too."""
+
+    def build(b: SectionBuilder) -> Sequence[int]:
+        first = b.op("add", b.op("mul", 0, 3), 0)
+        between = b.op("sub", b.op("mul", 1, 2), 1)
+        return [first, between, b.op("add", b.op("mul", 2, 3), 2), 3]
+
+    made = program([(6, 6)] * 4, build)
+    assert over(made) == {0, 1}
+    compared(made, ShimDevice(1))
 
 
 def test_loads_that_share_memory_are_found() -> None:
