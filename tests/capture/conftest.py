@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,18 @@ from identic.protocol.ops.base import Call
 from identic.protocol.ops.evaluate import ReadElement
 from tests.capture.interpreter import TorchBackend
 from tests.capture.models import CASES, RANDOM
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of one captured job in one process, which captures it once."""
+    for item in items:
+        if item.path.parent != Path(__file__).parent or not isinstance(item, pytest.Function):
+            continue
+        values = item.callspec.params if hasattr(item, "callspec") else {}
+        name = values.get("name", values.get("case"))
+        if isinstance(name, str):
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {name}"))
 
 
 class Exact:

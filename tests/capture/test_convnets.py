@@ -33,7 +33,11 @@ def made(name: str) -> tuple[TrainingJob, Captured]:
     return _MADE[name]
 
 
-@pytest.fixture(params=sorted(CASES))
+AT_LENGTH = pytest.mark.long
+MEMBERS = [pytest.param(n, marks=AT_LENGTH) if "shards" in n else n for n in sorted(CASES)]
+
+
+@pytest.fixture(params=MEMBERS)
 def case(request: pytest.FixtureRequest, exact: Exact) -> tuple[TrainingJob, Captured]:
     """A job and its capture; ``exact`` remembers the numbers behind its constants."""
     del exact

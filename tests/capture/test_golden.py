@@ -31,6 +31,8 @@ from identic.protocol.program.codec import program_digest
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 
+pytestmark = pytest.mark.xdist_group("examples")
+
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "digits_mlp.json"
 
@@ -101,12 +103,11 @@ def test_the_demo_comes_to_the_same_state_with_one_and_two_threads(steps: int) -
     assert root_after("gpt_docs", steps, 1) == root_after("gpt_docs", steps, 2)
 
 
-def test_a_step_of_the_demo_has_the_same_bits_on_every_path_and_number_of_threads() -> None:
-    want = root_after("gpt_docs", 1, 1)
-    assert root_after("gpt_docs", 1, 2) == want
+def test_a_step_of_the_demo_has_the_same_bits_on_every_path() -> None:
+    want = root_after("gpt_docs", 1, 2)
     # The emulated path, lane by lane, would take a minute; it runs the digits example above.
-    for path in set(_native.paths()) - {"emulated"}:
-        assert root_after("gpt_docs", 1, 1, path) == want, path
+    for path in set(_native.paths()) - {"emulated", _native.path()}:
+        assert root_after("gpt_docs", 1, 2, path) == want, path
 
 
 @pytest.mark.parametrize("example", ["gpt_docs", "digits_mlp"])

@@ -20,20 +20,20 @@ DIGEST = """
 from tests.capture.zoo import ZOO
 from identic.node.capture import capture
 from identic.protocol.program.codec import program_digest
-print(program_digest(capture(ZOO["llama"].job()).program).hex())
+print(program_digest(capture(ZOO["lora"].job()).program).hex())
 """
 
 
 @pytest.fixture(scope="module")
 def digest() -> str:
-    """Of the program of the small Llama, made in this process."""
-    return program_digest(capture(ZOO["llama"].job()).program).hex()
+    """Of the program of a small LoRA, made in this process."""
+    return program_digest(capture(ZOO["lora"].job()).program).hex()
 
 
 def test_cap_1__a_model_on_the_meta_device_has_a_program_and_no_state(digest: str) -> None:
-    job = ZOO["llama"].job()
+    job = ZOO["lora"].job()
     with torch.device("meta"):
-        model = ZOO["llama"].make()
+        model = ZOO["lora"].make()
     empty = capture(TrainingJob(model, job.loss, job.optimizer, job.data, job.steps, seed=7))
     validate(empty.program, Limits())
     assert program_digest(empty.program).hex() == digest

@@ -24,8 +24,6 @@ from tests.capture.zoo.brought import BROUGHT, llama
 pytestmark = pytest.mark.xdist_group("transformers")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hf_gpt2.py"
-QUICK = "LlamaForCausalLM"
-MEMBERS = [n if n == QUICK else pytest.param(n, marks=pytest.mark.long) for n in BROUGHT]
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +39,8 @@ def alone() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.long
+@pytest.mark.parametrize("name", BROUGHT)
 def test_cap_9__a_model_of_transformers_trains_as_torch_trains_it(name: str, exact: Exact) -> None:
     check_as_torch_trains(BROUGHT[name].job(), exact)
 
@@ -53,8 +52,8 @@ def test_cap_8__checkpointing_leaves_the_program_of_llama_as_it_is() -> None:
         model.gradient_checkpointing_enable()
         return model
 
-    plain = capture(BROUGHT[QUICK].job())
-    again = capture(replace(BROUGHT[QUICK], make=checkpointed).job())
+    plain = capture(BROUGHT["LlamaForCausalLM"].job())
+    again = capture(replace(BROUGHT["LlamaForCausalLM"], make=checkpointed).job())
     assert program_digest(again.program) == program_digest(plain.program)
 
 

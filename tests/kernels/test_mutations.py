@@ -253,16 +253,16 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "perceptron": lambda: small_run().program,
     "operators": every_operator,
 }
-# With every operator under the sanitizers too: `make check-sanitizers`.
-SEEDS = ["perceptron", pytest.param("operators", marks=pytest.mark.long)]
 LIMITS = {
     "perceptron": Limits(4000, 20000, max_bytes=1 << 22, max_flops=1 << 22),
     "operators": Limits(4000, 20000, max_bytes=1 << 16, max_flops=1 << 16),
 }
 
 
+# Under the sanitizers in CI: `make check-sanitizers`.
+@pytest.mark.long
 @pytest.mark.parametrize("name", MUTATIONS)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", PROGRAMS)
 def test_prg_16__a_mutated_program_is_refused_or_runs(seed: str, name: str) -> None:
     program = PROGRAMS[seed]()
     load(encode(program), LIMITS[seed])
