@@ -17,6 +17,8 @@ BUILD := build/editable
 DEPS := $(VENV)/.deps
 INSTALL := $(VENV)/.install
 
+# Modules are compiled once, not by each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -84,7 +86,7 @@ install: $(INSTALL)  ## Make .venv and install the package, editable.
 $(DEPS): requirements.lock
 	rm -rf $(BUILD)
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --no-compile --requirement requirements.lock
+	$(PY) -m pip install --quiet --requirement requirements.lock
 	touch $@
 
 # Python code is read in place; new packages, the metadata and the build rules ask for a new install.
