@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.executor import Executor
 from identic.node.capture import Captured, TrainingJob, capture, check_against_eager
 from identic.node.capture.check import StepRandomness, twin
+from identic.node.capture.randomness import Randomness
 from identic.node.capture.tracing import math_attention
 from identic.protocol.program.context import context
 from identic.protocol.program.unroll import unroll
@@ -26,9 +28,6 @@ from tests.capture.zoo import ZOO
 
 ROUNDED = {
     "resnet": 1e-7,  # deep rectifiers under BatchNorm: rounding turns a few of them over
-    "unet": 1e-5,  # torch's side draws normal numbers in float32
-    "autoencoder": 1e-6,
-    "diffusion": 1e-6,
 }
 """How far models are from float64 that cannot be held to 1e-12."""
 
@@ -59,6 +58,15 @@ class Wide(TorchFunctionMode):
             func = Tensor.double
         named = {name: wide(value) for name, value in (kwargs or {}).items()}
         return func(*map(wide, args), **named)
+
+
+@contextmanager
+def wide_draws() -> Iterator[None]:
+    """The step's uniform numbers in float64, and with them all that is made from them."""
+    draw = Randomness.draw
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Randomness, "draw", lambda self, shape: draw(self, shape).double())
+        yield
 
 
 def eager_losses(captured: Captured, steps: int) -> list[float]:
@@ -104,7 +112,7 @@ def exact_step(captured: Captured, exact: Exact) -> tuple[list[Tensor], list[Ten
     words = context(job.seed, 0, 0)
     given = [torch.from_numpy(np.array(a)) for a in job.data.batch_of(words, 1)]
     batch = [t.double() if t.is_floating_point() else t for t in given]
-    with math_attention(), Wide(), StepRandomness(torch.tensor(words)):
+    with math_attention(), Wide(), wide_draws(), StepRandomness(torch.tensor(words)):
         loss = job.loss(model, *job.data.arrange(batch))
         named = dict(model.named_parameters())
         trained = [named[n] for n in captured.checked.trained]
