@@ -7,7 +7,7 @@ PYTHON ?= python3
 # Compiler jobs of the native build.
 JOBS ?= 2
 # Worker processes of the tests: more than cores, since many tests wait for processes of their own.
-WORKERS ?= 4
+WORKERS ?= 3
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -86,7 +86,7 @@ install: $(INSTALL)  ## Make .venv and install the package, editable.
 $(DEPS): requirements.lock
 	rm -rf $(BUILD)
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --requirement requirements.lock
+	$(PY) -m pip install --quiet --no-compile --requirement requirements.lock
 	touch $@
 
 # Python code is read in place; new packages, the metadata and the build rules ask for a new install.

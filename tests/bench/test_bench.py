@@ -41,6 +41,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_rows_are_well_formed(report: Path) -> None:
     found = json.loads((report / "bench.json").read_text())
     rows = [Row(**row) for row in found["rows"]]
@@ -58,6 +59,7 @@ def test_rows_are_well_formed(report: Path) -> None:
     assert ("matmul 256 NN", "numpy", 1) in made
 
 
+@pytest.mark.long
 def test_the_table_has_the_same_rows(report: Path) -> None:
     found = json.loads((report / "bench.json").read_text())
     table = (report / "bench.md").read_text()

@@ -34,7 +34,7 @@ def made(name: str) -> tuple[TrainingJob, Captured]:
 
 
 AT_LENGTH = pytest.mark.long
-MEMBERS = [pytest.param(n, marks=AT_LENGTH) if "shards" in n else n for n in sorted(CASES)]
+MEMBERS = [pytest.param(n, marks=AT_LENGTH) if "resnet" in n else n for n in sorted(CASES)]
 
 
 @pytest.fixture(params=MEMBERS)
@@ -94,7 +94,7 @@ def eager_steps(job: TrainingJob) -> nn.Module:
     return model
 
 
-@pytest.mark.parametrize("name", ["lenet", "resnet", "evaluated"])
+@pytest.mark.parametrize("name", ["lenet", pytest.param("resnet", marks=AT_LENGTH), "evaluated"])
 @pytest.mark.usefixtures("exact")
 def test_cap_22__three_steps_end_where_torch_ends(name: str) -> None:
     job, captured = made(name)

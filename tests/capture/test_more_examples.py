@@ -19,7 +19,7 @@ from identic.protocol.program.validate import Limits, validate
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.parametrize("name", ["llama_docs", "lora_docs"])
+@pytest.mark.parametrize("name", ["llama_docs", pytest.param("lora_docs", marks=pytest.mark.long)])
 def test_an_example_is_captured_and_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODEL", raising=False)
     job = load_job(f"{EXAMPLES / name}.py:job")

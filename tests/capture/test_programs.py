@@ -28,7 +28,11 @@ from tests.capture.conftest import Exact
 from tests.capture.interpreter import TorchBackend, run_plan
 from tests.capture.models import CASES, RANDOM
 
-ALL = sorted({**CASES, **RANDOM})
+AT_LENGTH = {"encoder", "gpt_tied", "gru"}
+ALL = [
+    pytest.param(name, marks=pytest.mark.long) if name in AT_LENGTH else name
+    for name in sorted({**CASES, **RANDOM})
+]
 
 
 def section_values(

@@ -15,6 +15,8 @@ from identic.node.capture import Captured, TrainingJob, capture, check_against_e
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 
+pytestmark = pytest.mark.xdist_group("resnet example")
+
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, STEPS = 2, 24
 

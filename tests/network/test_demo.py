@@ -13,7 +13,7 @@ import pytest
 
 from tests.lint.tree import ROOT
 
-pytestmark = pytest.mark.xdist_group("demo")
+pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.long]
 
 STEPS = 3
 

@@ -14,7 +14,7 @@ from identic.protocol.errors import LocalError, ProtocolError
 from identic.protocol.job.messages import Enrol
 from tests.network.town import Ask, Town, expected, members, roots, running
 
-pytestmark = pytest.mark.xdist_group("honest network")
+pytestmark = [pytest.mark.xdist_group("honest network"), pytest.mark.long]
 
 ASK = Ask(verifiers=1)
 
