@@ -22,6 +22,8 @@ from identic.protocol.tensors import TensorType
 from tests.capture.interpreter import TorchBackend
 from tests.capture.operations import GROUPS, Operation
 
+pytestmark = pytest.mark.long
+
 SHAPE = (8, 12)
 
 

@@ -15,7 +15,7 @@ from identic.node.capture import Captured, TrainingJob, capture, check_against_e
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 
-pytestmark = pytest.mark.xdist_group("resnet example")
+pytestmark = [pytest.mark.xdist_group("resnet example"), pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, STEPS = 2, 24
