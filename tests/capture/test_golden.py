@@ -96,13 +96,15 @@ def test_the_digits_example_ends_in_the_golden_state(threads: int, path: str) ->
     assert run(threads, path) == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("steps", [2, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("steps", [2, 60])
 def test_the_demo_comes_to_the_same_state_with_one_and_two_threads(steps: int) -> None:
     job, _ = captured_example("gpt_docs")
     assert steps <= job.steps
     assert root_after("gpt_docs", steps, 1) == root_after("gpt_docs", steps, 2)
 
 
+@pytest.mark.long
 def test_a_step_of_the_demo_has_the_same_bits_on_every_path() -> None:
     want = root_after("gpt_docs", 1, 2)
     # The emulated path, lane by lane, would take a minute; it runs the digits example above.

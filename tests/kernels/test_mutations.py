@@ -259,7 +259,7 @@ LIMITS = {
 }
 
 
-# Under the sanitizers in CI: `make check-sanitizers`.
+# Under the sanitizers: `make check-sanitizers`.
 @pytest.mark.long
 @pytest.mark.parametrize("name", MUTATIONS)
 @pytest.mark.parametrize("seed", PROGRAMS)
