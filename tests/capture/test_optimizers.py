@@ -33,6 +33,8 @@ STEPS = 10
 Params = Iterable[Any]
 Make = Callable[[nn.Module], torch.optim.Optimizer]
 
+pytestmark = pytest.mark.long
+
 
 def trained(job: TrainingJob) -> dict[str, Any]:
     """The state after all steps, by name; the first step has been compared with torch's."""

@@ -82,6 +82,7 @@ def test_cap_14__a_float32_step_is_torchs_within_rounding(exact: Exact, name: st
 
 
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.long
 def test_cap_5__programs_are_valid_and_hold_no_value_twice_or_unused(
     exact: Exact, name: str
 ) -> None:

@@ -124,6 +124,7 @@ async def test_the_dispute_replays_from_its_transcript_alone(town: Town, tmp_pat
     assert (said["ruling"], said["loser"], said["step"]) == ("wrong", "defender", STEP)
 
 
+@pytest.mark.long
 async def test_exe_10__a_dispute_whose_parties_are_all_killed_ends_alike(town: Town) -> None:
     # The solver is frozen until its challenger has made the first move, so that the dispute is
     # at its middle when everybody is killed.

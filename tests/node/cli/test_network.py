@@ -161,6 +161,7 @@ def test_there_are_no_disputes_and_unknown_names_are_explained(
         assert f"identic {noun} list" in ran.err
 
 
+@pytest.mark.long
 def test_a_job_that_costs_more_than_there_is_is_refused(config: Path) -> None:
     ran = process(
         "job", "submit", JOB, "--steps", 2, "--reward", 100_000, "--config", config, "--json"
@@ -254,6 +255,7 @@ def test_the_liar_pays_and_the_job_is_open_again(
     assert "not settled yet" in fetched.err
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_watching_and_not_the_job(config: Path, network: LocalNetwork) -> None:
     posted = process(
         "job", "submit", JOB, "--steps", 2, "--verifiers", 8, "--config", config, "--json"
