@@ -198,19 +198,12 @@ def _gather(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
     return out
 
 
-def _add_rows(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
+def _into_rows(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
     out = _new(engine, call.output)
     init, index, source = (row_major(engine, x) for x in inputs)
     inner = math.prod(call.output.shape[1:])
-    engine.calls.add_rows(out, init, index, source, call.output.shape[0], inner)
-    return out
-
-
-def _set_rows(engine: Engine, call: Call, inputs: Sequence[Any]) -> Any:
-    out = _new(engine, call.output)
-    init, index, source = (row_major(engine, x) for x in inputs)
-    inner = math.prod(call.output.shape[1:])
-    engine.calls.set_rows(out, init, index, source, call.output.shape[0], inner)
+    function = engine.calls.set_rows if call.op.name == "set_rows" else engine.calls.add_rows
+    function(out, init, index, source, call.output.shape[0], inner)
     return out
 
 
@@ -355,8 +348,8 @@ KERNELS: dict[str, Kernel] = {
     "take_rows": _take_rows,
     "take_windows": _take_windows,
     "gather": _gather,
-    "add_rows": _add_rows,
-    "set_rows": _set_rows,
+    "add_rows": _into_rows,
+    "set_rows": _into_rows,
     "scatter": _scatter,
     "scatter_add": _scatter,
     "reshape": _reshape,

@@ -35,6 +35,9 @@ MAX_PIECE_BYTES: Final = 1 << 20
 UNFINISHED_S: Final = 86_400
 """How long an upload that broke off is kept, in seconds."""
 
+COUNTED_S: Final = 1.0
+"""Longest age of a count of what is stored, in seconds: worker processes store and remove, too."""
+
 MAX_BLOB_BYTES: Final = 1 << 40
 
 OURSELVES: Final = PartyId(bytes(32))
@@ -80,7 +83,7 @@ class Blobs:
         try:
             self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._drop_old_uploads()
-            self._stored = 0
+            self._stored, self._counted_at = 0, 0.0
             self._counted()
         except OSError as error:
             raise disk_error(folder, error) from error
@@ -91,7 +94,7 @@ class Blobs:
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(FileNotFoundError):
                 sizes.append(path.stat().st_size)
-        self._stored = sum(sizes)
+        self._stored, self._counted_at = sum(sizes), time.monotonic()
         return self._stored
 
     @property
@@ -103,9 +106,9 @@ class Blobs:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes held, unfinished uploads included."""
+        """Bytes held, unfinished uploads included; counted anew."""
         with self._lock:
-            return self._stored + sum(self._reserved.values())
+            return self._counted() + sum(self._reserved.values())
 
     def path(self, digest: Digest) -> Path:
         """Return where a blob lies, or would."""
@@ -172,8 +175,9 @@ class Blobs:
                 )
             reserved = sum(n for p, n in self._reserved.items() if p != part)
             others = self._stored + reserved
-            if others + size > self.quota_bytes:
-                # Another process on the same folder may have removed something.
+            old = time.monotonic() - self._counted_at > COUNTED_S
+            if old or others + size > self.quota_bytes:
+                # Another process on the same folder may have stored or removed something.
                 others = self._counted() + reserved
             if others + size > self.quota_bytes:
                 raise LocalError(

@@ -2,9 +2,9 @@
  * The rounded functions and NUM-4's choices on a CUDA device.              rules: NUM-2, NUM-4, NUM-7, NUM-8
  *
  * A thread is a path of one lane: the names of native/simd/ by intrinsics, and below them the same text
- * that the CPU's paths compile, so that what is shown there for every operand holds here. exp, erf,
- * tanh and sigmoid are computed in pairs of binary32; binary64, of which many devices have little, decides
- * a lane in some thousands.
+ * that the CPU's paths compile, so that what is shown there for every operand holds here; tanh and sigmoid
+ * alone have a text of their own (pair_sigmoid.h). Both, exp and erf are computed in pairs of binary32; binary64,
+ * of which many devices have little, decides a lane in some thousands.
  */
 #ifndef IDENTIC_FUNCTIONS_CUDA_H
 #define IDENTIC_FUNCTIONS_CUDA_H

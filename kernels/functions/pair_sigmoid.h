@@ -3,8 +3,8 @@
  *
  * Method   as in functions/pair_functions.h: a pair, a bound of its error added and taken away, and binary64
  *          where the two disagree.
- * Proof    every operand was compared with the functions of binary64, and tests/cuda/test_functions.py compares
- *          a sample.
+ * Check    tests/cuda/test_functions.py compares a sample of operands with the functions of binary64; the bounds
+ *          below are what every other operand rests on.
  *
  * Included by functions/cuda.h after functions/functions.h.
  */

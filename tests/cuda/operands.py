@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from identic.kernels import _native
 from identic.kernels.arrays import Array
+from tests.cuda.shim.device import ShimDevice
 
 HARD = (0.0, -0.0, 1e-45, -1e-45, 3e-39, -2e-38, 1e-20, -1e-25, 3e38)
 """Zeros, subnormals, products that vanish, and a sum's overflow."""
@@ -35,3 +38,15 @@ def floats(rng: np.random.Generator, shape: Sequence[int], *, endless: int = 0) 
 def same_bits(found: Any, want: Array) -> bool:
     """Whether two arrays hold the same bytes in order."""
     return np.asarray(found).tobytes() == want.tobytes()
+
+
+def same_as_cpu(
+    twin: ModuleType, device: ShimDevice, name: str, out: Array, *arguments: Any
+) -> None:
+    """Call a launcher and its CPU twin; the bytes of both results are equal."""
+    want = out.copy()
+    getattr(_native, name)(want, *arguments)
+    made = device.empty(out.shape, out.dtype)
+    moved = [device.upload(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    getattr(twin, name)(device, made, *moved)
+    assert same_bits(device.download(made), want)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from identic.kernels import _native
 from identic.kernels.index import cuda
+from tests.cuda.operands import same_as_cpu
 from tests.cuda.shim.device import ORDERS, ShimDevice
 
 KINDS = [np.dtype(t) for t in ("u1", "<u2", "<f4", "<i8", "?")]
@@ -39,14 +40,7 @@ def words(kind: np.dtype[Any], rng: np.random.Generator, shape: tuple[int, ...])
     return rng.integers(0, 256, (*shape, kind.itemsize), np.uint8).view(kind)[..., 0]
 
 
-def same(device: ShimDevice, name: str, out: Any, *arguments: Any) -> None:
-    """Call a launcher and its CPU twin; the bytes of both results are equal."""
-    want = out.copy()
-    getattr(_native, name)(want, *arguments)
-    made = device.empty(out.shape, out.dtype)
-    moved = [device.upload(a) if isinstance(a, np.ndarray) else a for a in arguments]
-    getattr(cuda, name)(device, made, *moved)
-    assert device.download(made).tobytes() == want.tobytes()
+same = partial(same_as_cpu, cuda)
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
 
-from identic.kernels import _native
 from identic.kernels.index import cuda as index_cuda
 from identic.kernels.scatter import cuda
+from tests.cuda.operands import same_as_cpu
 from tests.cuda.shim.device import ORDERS, ShimDevice
 from tests.cuda.test_index import CASES, KINDS, indices, words
 
-
-def same(device: ShimDevice, name: str, out: Any, *arguments: Any) -> None:
-    """Call a launcher and its CPU twin; the bytes of both results are equal."""
-    want = out.copy()
-    getattr(_native, name)(want, *arguments)
-    made = device.empty(out.shape, out.dtype)
-    moved = [device.upload(a) if isinstance(a, np.ndarray) else a for a in arguments]
-    getattr(cuda, name)(device, made, *moved)
-    assert device.download(made).tobytes() == want.tobytes()
+same = partial(same_as_cpu, cuda)
 
 
 @pytest.mark.parametrize("wide", [False, True])

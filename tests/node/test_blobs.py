@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from identic.node import blobs
 from identic.node.blobs import MAX_PIECE_BYTES, UNFINISHED_S, Blobs
 from identic.node.rpc.gen.v1 import blob_service_pb2 as pb
 from identic.node.rpc.gen.v1.blob_service_pb2_grpc import BlobServiceStub
@@ -156,6 +157,20 @@ def test_the_quota_holds_for_what_is_announced(tmp_path: Path) -> None:
     # What is given up makes room again.
     open_upload.abandon()
     store.begin(sha256(b"b"), 101, 0, BOB)
+
+
+def test_what_another_process_stores_and_removes_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "COUNTED_S", -1.0)
+    daemon, worker = Blobs(tmp_path, 1000), Blobs(tmp_path, 1000)
+    digest = worker.put(bytes(600))
+    assert daemon.used_bytes == 600
+    with pytest.raises(LocalError):
+        daemon.begin(sha256(b"a"), 500, 0, ADA)
+    daemon.remove(digest)
+    assert (daemon.used_bytes, worker.used_bytes) == (0, 0)
+    worker.put(bytes(900))
 
 
 @settings(max_examples=30, deadline=None)
