@@ -24,7 +24,14 @@ MAX_CODE = 64
 """Most operators of a group."""
 
 MAX_ROW = 4096
-"""Longest row that a group sums or searches."""
+"""Longest row that a group sums or searches on any engine."""
+
+
+def short(rows: int, width: int) -> bool:
+    """Whether every engine's chains sum and search rows of so many elements."""
+    del rows
+    return width <= MAX_ROW
+
 
 KINDS: dict[DType, str] = {
     DType.FLOAT32: "float32",
@@ -88,6 +95,8 @@ class Group:
     """Emits the only operator, while there is one."""
     order: int = 0
     """Number among the groups of a step; a group that takes over others keeps the lowest."""
+    sums_rows: Callable[[int, int], bool] = short
+    """Whether so many rows of so many elements are summed and searched."""
 
     @property
     def has_rows(self) -> bool:
@@ -152,7 +161,9 @@ class Group:
         whole = count == elements
         if wanted.reduces:
             row = wanted.shape[-1]
-            if not whole or shape[-1] != row or not 1 < row <= MAX_ROW:
+            if not whole or shape[-1] != row or row < 2:
+                return None
+            if not self.sums_rows(elements // row, row):
                 return None
         elif not whole and (shape[-1] == 1 or count * shape[-1] != elements):
             return None
@@ -230,10 +241,14 @@ class Groups:
 
     Args:
         emit: takes a finished group and emits its operation.
+        sums_rows: whether the engine's chains sum and search so many rows of so many elements.
     """
 
-    def __init__(self, emit: Callable[[Chained], None]) -> None:
+    def __init__(
+        self, emit: Callable[[Chained], None], sums_rows: Callable[[int, int], bool] = short
+    ) -> None:
         self._emit = emit
+        self._sums_rows = sums_rows
         self._owner: dict[int, Group] = {}
         self._made = 0
 
@@ -245,7 +260,12 @@ class Groups:
             if group is not None:
                 self._close(group)
             self._made += 1
-            group = Group(wanted.shape or (1,), alone=wanted.alone, order=self._made)
+            group = Group(
+                wanted.shape or (1,),
+                alone=wanted.alone,
+                order=self._made,
+                sums_rows=self._sums_rows,
+            )
             if not group.add(wanted):
                 wanted.alone()
                 return

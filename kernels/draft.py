@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from identic.kernels.arrays import NUMPY
-from identic.kernels.chains import Chained, Groups
-from identic.kernels.engine import Calls, Engine, Over, Overwrites
+from identic.kernels.chains import Chained, Groups, short
+from identic.kernels.engine import Calls, Engine, Over, Overwrites, SumsLongRows
 from identic.kernels.layouts import Layout
 from identic.protocol.dtypes import DType
 
@@ -81,7 +81,8 @@ class Draft:
     aliases: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.groups = Groups(self._chain)
+        sums_rows = self.calls.sums_rows if isinstance(self.calls, SumsLongRows) else short
+        self.groups = Groups(self._chain, sums_rows)
 
     def new(self, dtype: DType, elements: int, kind: int = ARENA) -> int:
         """A new buffer."""

@@ -74,6 +74,15 @@ class Overwrites(Protocol):
         ...
 
 
+@runtime_checkable
+class SumsLongRows(Protocol):
+    """Functions of an engine whose chains sum and search rows of more than 4,096 elements."""
+
+    def sums_rows(self, rows: int, width: int) -> bool:
+        """Whether a chain should take so many rows of so many elements."""
+        ...
+
+
 class Calls(Protocol):
     """The functions of an engine: outputs first, then inputs, then sizes.
 

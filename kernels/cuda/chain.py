@@ -1,4 +1,7 @@
-"""Chains on a CUDA device: one generated kernel each (``chain_text.py``), found by its text."""
+"""Chains on a CUDA device: one generated kernel each, found by its text.
+
+The texts are of ``chain_text.py`` and ``chain_rows.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from identic.kernels.cuda import chain_text
+from identic.kernels.cuda import chain_rows, chain_text
 from identic.kernels.cuda.chain_text import Code, Reading
 from identic.kernels.cuda.device import Device, Kernel, blocks_over
 from identic.kernels.cuda.places import Places, multiplier
@@ -21,8 +24,11 @@ WARP = 32
 SHARED = 48 << 10
 """Bytes of shared memory that a block may have on every device."""
 
-MOST_ROW = 4096
-"""NUM-12: the longest row that is one block of the order of sums."""
+LONG_WARPS = 16
+"""Warps of a block for a long row at most; tunes speed only."""
+
+MOST_PIECES = 128
+"""Pieces of a row at most: what a chain of 64 sums keeps of them fits in ``SHARED``."""
 
 _FILE = "elementwise/cuda_chain.h"
 
@@ -101,10 +107,21 @@ def _over_elements(device: Device, code: Code, shape: Steps, strides: tuple[Step
     return launch
 
 
+def sums_rows(device: Device, rows: int, width: int) -> bool:
+    """Whether a chain should sum or search so many rows of ``width`` elements.
+
+    A block owns a long row: with few rows most of the device would have nothing to do.
+    """
+    if width <= chain_rows.PIECE:
+        return True
+    return width <= MOST_PIECES * chain_rows.PIECE and 2 * rows >= device.multiprocessors
+
+
 def _over_rows(device: Device, code: Code, shape: Steps, strides: tuple[Steps, ...]) -> Launch:
-    """A warp for each row."""
+    """A warp for each row, or a block for each long one."""
     rows, width = math.prod(shape[:-1]), shape[-1]
-    if width > MOST_ROW:
+    pieces = -(-width // chain_rows.PIECE)
+    if pieces > MOST_PIECES:
         raise ValueError(f"a row of {width} elements in a chain")
     if not rows * width:
         return _nothing
@@ -114,16 +131,21 @@ def _over_rows(device: Device, code: Code, shape: Steps, strides: tuple[Steps, .
     patterns = _patterns(outer, (dense, of_rows, (0,) * len(outer[0])))
     places = Places.of(shape[:-1], *patterns)
     readings = [_row_reading(s, patterns, shape) for s in strides]
-    body, kept = chain_text.rows(code, readings, len(patterns))
+    if pieces == 1:
+        body, kept = chain_rows.rows(code, readings, len(patterns))
+        each = 4 * kept * width
+        abreast = max(1, min(BLOCK // WARP, rows, SHARED // each if each else BLOCK // WARP))
+        grid, threads, shared = blocks_over(device, rows, abreast), WARP * abreast, each * abreast
+    else:
+        body, kept = chain_rows.long_rows(code, readings, len(patterns), WARP * LONG_WARPS)
+        turns = -(-pieces // LONG_WARPS)
+        grid, threads = blocks_over(device, rows, 1), WARP * -(-pieces // turns)
+        shared = 4 * kept * pieces
     kernel = Kernel(_FILE, "chain", body=body)
     sizes: tuple[Any, ...] = (rows, *(places.arguments if patterns else ()), width)
-    each = 4 * kept * width
-    warps = max(1, min(BLOCK // WARP, rows, SHARED // each if each else BLOCK // WARP))
-    grid = blocks_over(device, rows, warps)
 
     def launch(outputs: list[Any], inputs: list[Any]) -> None:
-        block = (WARP * warps,)
-        device.launch(kernel, (grid,), block, *outputs, *inputs, *sizes, shared=each * warps)
+        device.launch(kernel, (grid,), (threads,), *outputs, *inputs, *sizes, shared=shared)
 
     return launch
 

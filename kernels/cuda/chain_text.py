@@ -1,9 +1,6 @@
-"""The text of a chain's kernel: elementwise operators, and sums and maxima of rows.
+"""The text of a chain's kernel; that of chains with sums and maxima of rows is ``chain_rows.py``.
 
-Without reductions a thread owns an element. With them a warp owns a row and goes over it once
-for each *phase*: a value is of the phase after the reductions that it needs. What a later phase
-reads of an earlier one is computed again, or kept in shared memory where that is costly, or
-read back where it is a result.
+A thread owns an element.
 
 NaNs are made the one of NUM-2 where a value is stored, or moved by ``where``.
 
@@ -32,9 +29,6 @@ _COSTLY = {
     *("div", "sqrt", "rsqrt"),
 }
 """Operators that are not worth computing twice."""
-
-MOST_KEPT = 2
-"""Values that a phase keeps for later ones; a row of 4,096 then takes 32 KiB."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +152,9 @@ def flat(code: Code, readings: Sequence[Reading], patterns: int) -> str:
     """
     width = ["long long width", "long long width_multiplier"] if code.row_outputs else []
     lines = [
-        *_head(code, [*_places(patterns), *width]),
+        *head(code, [*places(patterns), *width]),
         "  for (long long i = idn_thread(); i < n; i += idn_threads()) {",
-        *_offsets("i", patterns, "    "),
+        *offsets("i", patterns, "    "),
     ]
     lines += [f"    {line}" for line in _element(code, readings)]
     if code.row_outputs:
@@ -177,7 +171,7 @@ def _element(code: Code, readings: Sequence[Reading]) -> Iterator[str]:
     """Every value of one element."""
     for number in range(len(code.values)):
         if number < code.inputs:
-            yield _read(code, number, readings[number])
+            yield read(code, number, readings[number])
         else:
             yield f"const {code.type(number)} v{number} = {code.expression(number)};"
 
@@ -222,148 +216,12 @@ def joined(code: Code, scalars: Sequence[bool]) -> str:
     return "\n".join((*lines, *stores, "  }", "}", ""))
 
 
-def rows(code: Code, readings: Sequence[Reading], patterns: int) -> tuple[str, int]:
-    """The kernel of a chain with reductions; a warp owns a row.
-
-    Args:
-        code: what to compute.
-        readings: of each input; ``at[k]`` is its row's place by pattern ``k``.
-        patterns: how many patterns of strides there are.
-
-    Returns:
-        The text, and how many float32 it keeps of each element of a row in shared memory.
-    """
-    plan = _Phases(code)
-    lines = [
-        *_head(code, [*_places(patterns), "long long width"]),
-        "  extern __shared__ float room[];",
-        "  const int lane = threadIdx.x % IDN_WARP, warp = threadIdx.x / IDN_WARP;",
-        f"  float* const kept = room + warp * {len(plan.kept)} * width;" if plan.kept else "",
-        "  const long long warps = idn_threads() / IDN_WARP;",
-        "  for (long long row = idn_thread() / IDN_WARP; row < n; row += warps) {",
-        *_offsets("row", patterns, "    "),
-    ]
-    of_rows = (n for n in range(code.inputs) if code.values[n].of_rows)
-    lines += [f"    {_read(code, n, Reading(readings[n].row, ''))}" for n in of_rows]
-    for phase in range(code.phases):
-        lines += [f"    {line}" for line in plan.lines(phase, readings)]
-    return "\n".join((*(line for line in lines if line), "  }", "}", "")), len(plan.kept)
-
-
-class _Phases:
-    """What each phase of a row computes, keeps and reads back."""
-
-    def __init__(self, code: Code) -> None:
-        self.code = code
-        self.made = range(code.inputs, len(code.values))
-        self.stored = {n: place for place, n in enumerate(code.outputs)}
-        self.kept: dict[int, int] = {}
-        """Number in shared memory of each value that a later phase reads from there."""
-        self.home: dict[int, int] = {n: code.values[n].phase for n in code.outputs}
-        """The phase in which a value that lies in memory is computed."""
-        for number in reversed(self.made):
-            value = code.values[number]
-            places = [p for p in range(code.phases) if number in self._needed(p)]
-            worth = value.costly and value.kind == "float32" and number not in self.stored
-            if worth and len(places) > 1 and len(self.kept) < MOST_KEPT:
-                self.kept[number], self.home[number] = len(self.kept), places[0]
-        self.needed = [self._needed(p) for p in range(code.phases)]
-
-    def lines(self, phase: int, readings: Sequence[Reading]) -> Iterator[str]:
-        """One phase: values of rows, a pass over the row, its reductions."""
-        code = self.code
-        yield from self._of_rows(phase)
-        if not self.needed[phase]:
-            return
-        reductions = list(self._reductions(phase))
-        for number in reductions:
-            name, _ = code.operator(number)
-            start = "0.0f" if name == "sum_last" else "idn_float(0xff800000u)"
-            yield f"float lanes{number}[2] = {{{start}, {start}}};"
-        yield "for (long long first = lane; first < width; first += 2 * IDN_WARP) {"
-        yield "  IDN_UNROLL(2)"
-        yield "  for (int half = 0; half < 2; ++half) {"
-        yield "    const long long j = first + half * IDN_WARP;"
-        yield "    if (j >= width) continue;"
-        for number in self.needed[phase]:
-            yield f"    {self._line(number, phase, readings)}"
-            yield from (f"    {line}" for line in self._left(number, phase))
-        for number in reductions:
-            name, operands = code.operator(number)
-            function = "idn_add" if name == "sum_last" else "idn_max"
-            yield f"    lanes{number}[half] = {function}(lanes{number}[half], v{operands[0]});"
-        yield "  }"
-        yield "}"
-        for number in reductions:
-            function = "sum" if code.operator(number)[0] == "sum_last" else "maximum"
-            yield f"const float v{number} = idn_row_{function}(lanes{number});"
-
-    def _of_rows(self, phase: int) -> Iterator[str]:
-        """Values of rows that a phase begins with, and the results among them."""
-        code = self.code
-        for number in self.made:
-            value = code.values[number]
-            if not value.of_rows or value.phase != phase:
-                continue
-            if code.operator(number)[0] not in REDUCTIONS:
-                yield f"const {code.type(number)} v{number} = {code.expression(number)};"
-            if number in self.stored:
-                yield f"if (lane == 0) out{self.stored[number]}[row] = {code.clean(number)};"
-
-    def _reductions(self, phase: int) -> Iterator[int]:
-        """Sums and maxima of what a phase computes."""
-        for number in self.made:
-            after = self.code.values[number].phase == phase + 1
-            if after and self.code.operator(number)[0] in REDUCTIONS:
-                yield number
-
-    def _needed(self, phase: int) -> list[int]:
-        """Whole values that a pass reads or computes, in order."""
-        code = self.code
-        found: set[int] = set()
-        todo = [code.operator(n)[1][0] for n in self._reductions(phase)]
-        todo += [n for n, home in self.home.items() if home == phase]
-        while todo:
-            number = todo.pop()
-            if number in found or code.values[number].of_rows:
-                continue
-            found.add(number)
-            if number >= code.inputs and not self._at_hand(number, phase):
-                todo += code.operator(number)[1]
-        return sorted(found)
-
-    def _at_hand(self, number: int, phase: int) -> bool:
-        """Whether an earlier phase left the value in memory."""
-        return self.home.get(number, phase) < phase
-
-    def _line(self, number: int, phase: int, readings: Sequence[Reading]) -> str:
-        """One value of an element: read, or computed."""
-        code = self.code
-        if number < code.inputs:
-            return _read(code, number, readings[number])
-        head = f"const {code.type(number)} v{number} = "
-        if not self._at_hand(number, phase):
-            return f"{head}{code.expression(number)};"
-        if number in self.stored:
-            return f"{head}out{self.stored[number]}[row * width + j];"
-        return f"{head}kept[{self.kept[number]} * width + j];"
-
-    def _left(self, number: int, phase: int) -> Iterator[str]:
-        """What a value leaves in memory in the phase that is its home."""
-        if self.home.get(number) != phase:
-            return
-        if number in self.stored:
-            yield f"out{self.stored[number]}[row * width + j] = {self.code.clean(number)};"
-        else:
-            yield f"kept[{self.kept[number]} * width + j] = v{number};"
-
-
-def _head(code: Code, sizes: Sequence[str]) -> Iterator[str]:
+def head(code: Code, sizes: Sequence[str], bounds: str = "") -> Iterator[str]:
     """The entry point up to its body."""
     parameters = [f"{code.type(n)}* out{place}" for place, n in enumerate(code.outputs)]
     parameters += [_input(code, n) for n in range(code.inputs)]
     parameters += ["long long n", *sizes]
-    yield 'extern "C" __global__ void chain('
+    yield f'extern "C" __global__ void {bounds}chain('
     yield f"    {', '.join(parameters)}) {{"
 
 
@@ -373,7 +231,8 @@ def _input(code: Code, number: int) -> str:
     return f"const {code.type(number)}*{apart} in{number}"
 
 
-def _places(patterns: int) -> list[str]:
+def places(patterns: int) -> list[str]:
+    """Parameters that tell where operands have their elements."""
     if not patterns:
         return []
     words = {"lengths": "IDN_AXES", "multipliers": "IDN_AXES", "steps": f"IDN_AXES * {patterns}"}
@@ -381,7 +240,8 @@ def _places(patterns: int) -> list[str]:
     return ["long long rank", *passed]
 
 
-def _offsets(name: str, patterns: int, indent: str) -> list[str]:
+def offsets(name: str, patterns: int, indent: str) -> list[str]:
+    """Statements that work out where element or row ``name`` of each pattern lies."""
     if not patterns:
         return []
     return [
@@ -390,5 +250,6 @@ def _offsets(name: str, patterns: int, indent: str) -> list[str]:
     ]
 
 
-def _read(code: Code, number: int, reading: Reading) -> str:
+def read(code: Code, number: int, reading: Reading) -> str:
+    """The statement that reads an input."""
     return f"const {code.type(number)} v{number} = in{number}[{reading.place}];"

@@ -12,7 +12,7 @@ import numpy as np
 from identic.kernels import operators
 from identic.kernels.arrays import words
 from identic.kernels.conv import cuda as conv
-from identic.kernels.cuda.chain import Chain
+from identic.kernels.cuda.chain import Chain, sums_rows
 from identic.kernels.cuda.device import Device
 from identic.kernels.cuda.joined_chain import JoinedChain
 from identic.kernels.elementwise import cuda as elementwise
@@ -80,6 +80,7 @@ class CudaEngine:
                 **functions,
                 Chain=partial(Chain, device),
                 ChainOver=partial(Chain, device),
+                sums_rows=partial(sums_rows, device),
                 JoinedChain=partial(JoinedChain, device),
             ),
         )

@@ -17,9 +17,11 @@ from identic.protocol.errors import LocalError
 from identic.protocol.program.types import Program
 from identic.protocol.program.unroll import unroll
 from tests.cuda import nvrtc, ptx
+from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
+from tests.cuda.test_donation import program
 from tests.helpers.calls import Maker
-from tests.helpers.programs import mlp, mlp_data, mlp_state
+from tests.helpers.programs import SectionBuilder, mlp, mlp_data, mlp_state
 from tests.helpers.random_programs import random_program
 
 
@@ -58,6 +60,24 @@ def test_op_8__random_programs(seed: int) -> None:
         executor = Executor(unroll(program), backend)
         results.append([to_bytes(a) for a in executor.step(state, [], 5, 0)])
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(("width", "launches"), [(4096, 1), (4097, 1), (530_000, 6)])
+def test_num_12__a_softmax_is_one_launch_up_to_a_length(width: int, launches: int) -> None:
+    def softmax(b: SectionBuilder) -> list[int]:
+        shifted = b.op("sub", 0, b.op("reshape", b.op("amax", 0), shape=(2, 1)))
+        powers = b.op("exp", shifted)
+        return [b.op("div", powers, b.op("reshape", b.op("sum_last", powers), shape=(2, 1)))]
+
+    made = program([(2, width)], softmax)
+    state = [floats(np.random.default_rng(width), v.type.shape) for v in made.state]
+    device = ShimDevice(multiprocessors=4)
+    want, got = (
+        Executor(unroll(made), backend).step(state, [], 5, 0)[0]
+        for backend in (CpuBackend(), CudaBackend(device))
+    )
+    assert same_bits(got, want)
+    assert len([k for k in device.launches if "full" not in k.entry]) == launches
 
 
 def test_an_observer_sees_what_the_cpu_computes() -> None:
