@@ -255,7 +255,8 @@ class Groups:
     def place(self, wanted: Wanted) -> None:
         """Put an operator into a group, an existing one where it fits."""
         found = (self._owner.get(x.slot) for x in wanted.operands)
-        group = self._joined({g for g in found if g is not None})
+        elements = math.prod(wanted.shape)
+        group = self._joined({g for g in found if g is not None}, elements)
         if group is None or not group.add(wanted):
             if group is not None:
                 self._close(group)
@@ -282,14 +283,15 @@ class Groups:
         for group in list(dict.fromkeys(self._owner.values())):
             self._close(group)
 
-    def _joined(self, groups: Iterable[Group]) -> Group | None:
-        """One group made of several; those that do not fit it run first."""
-        ordered = sorted(groups, key=lambda g: g.order)
+    def _joined(self, groups: Iterable[Group], elements: int) -> Group | None:
+        """One group made of several, best of ``elements``; those that do not fit it run first."""
+        ordered = sorted(groups, key=lambda g: (math.prod(g.shape) != elements, g.order))
         if not ordered:
             return None
         first = ordered[0]
         for other in ordered[1:]:
             if first.absorb(other):
+                first.order = min(first.order, other.order)
                 for slot in other.members:
                     self._owner[slot] = first
             else:

@@ -80,6 +80,22 @@ def test_num_12__a_softmax_is_one_launch_up_to_a_length(width: int, launches: in
     assert len([k for k in device.launches if "full" not in k.entry]) == launches
 
 
+def test_what_is_as_large_as_its_reader_joins_it_and_smaller_values_are_made_before() -> None:
+    def masked(b: SectionBuilder) -> list[int]:
+        small = b.op("reshape", b.op("add", b.op("mul", 0, 0), 0), shape=(6, 1))
+        return [0, b.op("where", b.op("lt", 1, b.op("neg", 1)), small, 1)]
+
+    made = program([(6,), (6, 5)], masked)
+    state = [floats(np.random.default_rng(1), v.type.shape) for v in made.state]
+    device = ShimDevice()
+    want, got = (
+        Executor(unroll(made), backend).step(state, [], 5, 0)[1]
+        for backend in (CpuBackend(), CudaBackend(device))
+    )
+    assert same_bits(got, want)
+    assert [k.entry for k in device.launches if "full" not in k.entry] == ["chain", "chain"]
+
+
 def test_an_observer_sees_what_the_cpu_computes() -> None:
     program = mlp(shards=1, batch=4)
     state, data = tensors(program)
