@@ -2,9 +2,9 @@
  * The rounded functions and NUM-4's choices on a CUDA device.              rules: NUM-2, NUM-4, NUM-7, NUM-8
  *
  * A thread is a path of one lane: the names of native/simd/ by intrinsics, and below them the same text
- * that the CPU's paths compile, so that what is shown there for every operand holds here; tanh and sigmoid
- * alone have a text of their own (pair_sigmoid.h). Both, exp and erf are computed in pairs of binary32; binary64,
- * of which many devices have little, decides a lane in some thousands.
+ * that the CPU's paths compile. Every function is computed in pairs of binary32; binary64, of which many devices have
+ * little, decides one operand in some thousands. exp and erf in pairs are text of the CPU's too (pair_functions.h),
+ * the others are a device's own. Proof, for every operand: tests/kernels/native/exhaustive.cpp, on path device.
  */
 #ifndef IDENTIC_FUNCTIONS_CUDA_H
 #define IDENTIC_FUNCTIONS_CUDA_H
@@ -81,16 +81,19 @@ IDN_INLINE void load_rows4(const float (*table)[4], U index, F columns[4]) {
 
 #include "functions/functions.h"
 #include "functions/pair_sigmoid.h"
+#include "functions/pair_log.h"
 #include "functions/circular.h"
+#include "functions/pair_circular.h"
 
 }  // namespace lane
 
 IDN_INLINE float idn_exp(float x) { return lane::exp_of({x}).v; }
-IDN_INLINE float idn_log(float x) { return lane::log_of({x}).v; }
+IDN_INLINE float idn_log(float x) { return lane::log_in_pairs(x); }
 IDN_INLINE float idn_tanh(float x) { return lane::tanh_in_pairs({x}).v; }
-IDN_INLINE float idn_erf(float x) { return lane::erf_of({x}).v; }
+/* Zeros are frequent, and no pair is sure of them. */
+IDN_INLINE float idn_erf(float x) { return x == 0.0f ? x : lane::erf_of({x}).v; }
 IDN_INLINE float idn_sigmoid(float x) { return lane::sigmoid_in_pairs({x}).v; }
-IDN_INLINE float idn_sin(float x) { return lane::circular_of(false, x); }
-IDN_INLINE float idn_cos(float x) { return lane::circular_of(true, x); }
+IDN_INLINE float idn_sin(float x) { return lane::circular_in_pairs(false, x); }
+IDN_INLINE float idn_cos(float x) { return lane::circular_in_pairs(true, x); }
 
 #endif

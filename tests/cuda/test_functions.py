@@ -16,10 +16,17 @@ from tests.kernels.test_vectors import PIECES
 from tests.vectors import functions
 
 HARD = {
-    "log": [0x3C413D3A, 0x41178FEB, 0x4C5D65A5, 0x65D890D3, 0x6F31A8EC],
-    "sigmoid": [0xBA928601, 0x39000000, 0xB9000000],
+    "exp": [0x42AE0000, 0xC2AE0000, 0xC2D00000],
+    "log": [
+        *(0x3C413D3A, 0x41178FEB, 0x4C5D65A5, 0x65D890D3, 0x6F31A8EC),
+        *(word << 16 for word in range(0x3F35, 0x3FB6)),
+    ],
+    "tanh": [0x3E000000, 0xBE000000, 0x41200000],
+    "sigmoid": [0xBA928601, 0x39000000, 0xB9000000, 0x42700000, 0xC2700000, 0xC2D00000],
+    "sin": [0x6F79BE45, 0x48000000, 0x3F490FDB, 0x40490FDB, 0x47C90FDB],
+    "cos": [0x6F79BE45, 0x48000000, 0x3FC90FDB, 0x4096CBE4, 0x47C90FDB],
 }
-"""Operands that have a line of their own in the text, or lie beside one."""
+"""Where the text takes another way: exceptions, borders, and angles all but a quadrant's end."""
 
 
 def on_device(name: str, x: Array) -> Array:
