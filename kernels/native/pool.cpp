@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "native/processors.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -60,8 +62,14 @@ void reset_this_thread() {}
 
 thread_local bool inside_piece = false;
 
-/* How long an idle thread looks for work before it sleeps: shorter than a kernel, longer than a gap. */
-constexpr auto SPIN_TIME = std::chrono::microseconds(20);
+using Clock = std::chrono::steady_clock;
+
+/*
+ * How long an idle thread looks for work before it sleeps. Work that follows work at once is worth more of a wait than a wake
+ * costs; work that comes now and then is not.
+ */
+constexpr auto PATIENCE = std::chrono::microseconds(100);
+constexpr auto SHORT_PATIENCE = std::chrono::microseconds(20);
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -69,17 +77,20 @@ inline void relax() {
 #endif
 }
 
+/*
+ * Workers enter a range while it is open and the caller closes it when nothing of it is left to take. So a worker whom the system
+ * wakes too late is not waited for.
+ */
 class Pool {
  public:
-  explicit Pool(int workers) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  explicit Pool(int workers) : whereabouts_(static_cast<size_t>(workers)) {
+    for (Whereabouts& self : whereabouts_) threads_.emplace_back([this, &self] { work(self); });
   }
 
   ~Pool() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
-      generation_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
     for (auto& thread : threads_) thread.join();
@@ -96,10 +107,12 @@ class Pool {
     every_thread_ = every_thread;
     error_ = nullptr;
     next_.store(every_thread ? 1 : 0, std::memory_order_relaxed);
-    pending_.store(workers(), std::memory_order_relaxed);
+    absent_.store(every_thread ? workers() : 0, std::memory_order_relaxed);
+    /* A kernel may wake a thread where it last ran, behind the caller, and leave it there for milliseconds. */
+    keep_off(whereabouts_);
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      generation_.fetch_add(1, std::memory_order_release);
+      state_.store(((state_.load(std::memory_order_relaxed) | OPEN) + NEXT_RANGE), std::memory_order_release);
     }
     wake_.notify_all();
     if (every_thread) {
@@ -107,43 +120,73 @@ class Pool {
     } else {
       take_pieces();
     }
-    const auto limit = std::chrono::steady_clock::now() + SPIN_TIME;
-    while (pending_.load(std::memory_order_acquire) != 0) {
-      relax();
-      if (std::chrono::steady_clock::now() > limit) {
-        std::unique_lock<std::mutex> lock(mutex_);
-        done_.wait(lock, [this] { return pending_.load(std::memory_order_acquire) == 0; });
-      }
-    }
+    wait([this] { return absent_.load(std::memory_order_acquire) == 0; });
+    state_.fetch_and(~OPEN, std::memory_order_acq_rel);
+    wait([this] { return (state_.load(std::memory_order_acquire) & ENTERED) == 0; });
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
-  void work() {
+  /* The state: how many workers are in, whether more may enter, and the number of the range. */
+  static constexpr uint64_t ENTERED = 0xffff, OPEN = 1ull << 16, NEXT_RANGE = 1ull << 17;
+
+  static bool offers(uint64_t state, uint64_t seen) { return (state & OPEN) && state / NEXT_RANGE != seen; }
+
+  template <class Condition>
+  void wait(Condition condition) {
+    const auto limit = Clock::now() + PATIENCE;
+    while (!condition()) {
+      relax();
+      if (Clock::now() > limit) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        done_.wait(lock, condition);
+      }
+    }
+  }
+
+  void work(Whereabouts& self) {
+    note_thread(self);
     reset_this_thread();
     uint64_t seen = 0;
-    for (;;) {
-      const auto limit = std::chrono::steady_clock::now() + SPIN_TIME;
-      while (generation_.load(std::memory_order_acquire) == seen) {
-        relax();
-        if (std::chrono::steady_clock::now() > limit) {
-          std::unique_lock<std::mutex> lock(mutex_);
-          wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
-        }
-      }
-      ++seen;
-      if (stopping_) return;
+    Clock::duration patience = PATIENCE;
+    while (wait_for_range(seen, patience)) {
+      uint64_t state = state_.load(std::memory_order_relaxed);
+      do {
+        if (!offers(state, seen)) break;
+      } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
+      if (!offers(state, seen)) continue;
+      seen = state / NEXT_RANGE;
       if (every_thread_) {
         const int64_t mine = next_.fetch_add(1, std::memory_order_relaxed);
         guarded(mine, mine + 1);
+        absent_.fetch_sub(1, std::memory_order_acq_rel);
       } else {
         take_pieces();
       }
-      if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      note_processor(self);
+      const bool listens = every_thread_;
+      if ((state_.fetch_sub(1, std::memory_order_acq_rel) & (ENTERED | OPEN)) == 1 || listens) {
         std::lock_guard<std::mutex> lock(mutex_);
         done_.notify_one();
       }
     }
+  }
+
+  /* Until there is a range that is not the one seen; false when the pool is given up. */
+  bool wait_for_range(uint64_t seen, Clock::duration& patience) {
+    const auto start = Clock::now();
+    auto now = start;
+    while (!offers(state_.load(std::memory_order_acquire), seen)) {
+      relax();
+      now = Clock::now();
+      if (now - start <= patience) continue;
+      std::unique_lock<std::mutex> lock(mutex_);
+      wake_.wait(lock, [&] { return stopping_ || offers(state_.load(std::memory_order_acquire), seen); });
+      if (stopping_) return false;
+      now = Clock::now();
+    }
+    patience = now - start > PATIENCE ? SHORT_PATIENCE : PATIENCE;
+    return true;
   }
 
   void take_pieces() {
@@ -166,12 +209,13 @@ class Pool {
     inside_piece = false;
   }
 
+  std::vector<Whereabouts> whereabouts_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint64_t> state_{0};
   std::atomic<int64_t> next_{0};
-  std::atomic<int> pending_{0};
+  std::atomic<int> absent_{0};
   bool stopping_ = false;
   bool every_thread_ = false;
   PieceFunction function_ = nullptr;

@@ -7,12 +7,16 @@ import ctypes.util
 import os
 import platform
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array
+
+TASKS = Path("/proc/self/task")
+"""The threads of this process, by number."""
 
 
 def product(size: int) -> Array:
@@ -91,6 +95,30 @@ def test_calls_from_many_threads_do_not_disturb_each_other() -> None:
         worker.join()
     _native.set_threads(1)
     assert wrong == []
+
+
+def test_threads_stay_on_the_processors_that_the_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    want = product(200).tobytes()
+    for few in ({min(allowed)}, {max(allowed)}, allowed):
+        for threads in (1, 2, 3):
+            # New threads begin with the mask of this one.
+            _native.set_threads(threads)
+            os.sched_setaffinity(0, few)
+            before = set(TASKS.iterdir())
+            assert {product(200).tobytes() for _ in range(20)} == {want}
+            made = set(TASKS.iterdir()) - before
+            for thread in made:
+                assert os.sched_getaffinity(int(thread.name)) <= few
+            os.sched_setaffinity(0, allowed)
+    _native.set_threads(1)
+
+
+def test_a_range_is_done_without_threads_that_come_too_late() -> None:
+    _native.set_threads(64)
+    want = {product(150).tobytes() for _ in range(50)}
+    _native.set_threads(1)
+    assert want == {product(150).tobytes()}
 
 
 def test_a_forked_child_computes() -> None:
