@@ -1,19 +1,21 @@
 /*
- * Every binary32 operand through every rounded function of every path.                 rules: NUM-7, NUM-8
+ * Every binary32 operand through every rounded function of every path, and of a device.   rules: NUM-7, NUM-8
  *
- *   exhaustive FUNCTION FIRST COUNT
+ *   exhaustive FUNCTION FIRST COUNT PATH...
  *
  * checks COUNT blocks of 4,096 operands from block FIRST on. A result is compared with the binary64
  * library function where that settles it (it lies further from the middle of two binary32 numbers than
  * 2^-49 of itself), and with a 113-bit evaluation elsewhere. Prints the first operands whose result is
- * wrong, then a line "operands HARD WRONG..." with the operands settled in 113 bits and the wrong results
- * of each path in turn. `exhaustive paths` prints the names of the paths. Exit status 1 when a result is
+ * wrong on a path, then one line of JSON: operands, those settled in 113 bits ("hard"), the wrong results of
+ * each path, and of a device's usual operands ("usual") those that it needs binary64 for ("in_binary64"). The
+ * path named "device" is the CUDA device's text (exhaustive_device.cpp). Exit status 1 when a result is
  * wrong, 2 when the words make no sense.
  *
  * Built and run piece by piece by exhaustive.py.
  */
 #include <quadmath.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -25,10 +27,12 @@
 #include "elementwise/cpu.h"
 #include "native/path.h"
 #include "native/pool.h"
+#include "tests/kernels/native/exhaustive_device.h"
 
 namespace {
 
 constexpr uint64_t BLOCK = 4096;
+const std::string DEVICE = "device";
 
 struct Function {
   identic::Unary op;
@@ -63,11 +67,21 @@ float expected(const Function& function, float x, int64_t* hard) {
   return static_cast<float>(function.exact(static_cast<__float128>(x)));
 }
 
-/* Wrong results of one function on some blocks, one number a path. */
-std::vector<int64_t> check(const Function& function, uint64_t begin, uint64_t end) {
-  const std::vector<std::string> paths = identic::available_paths();
+/* out = the function of a block on a path. */
+void compute(const Function& function, const std::string& path, float* out, const float* x, Shares* shares) {
+  if (path == DEVICE) {
+    device_unary(identic::UNARY_NAMES[function.op], out, x, BLOCK, shares);
+  } else {
+    identic::set_path(path);
+    identic::unary(function.op, out, x, BLOCK);
+  }
+}
+
+/* Checks some blocks, and prints what it found; whether everything was right. */
+bool check(const Function& function, uint64_t begin, uint64_t end, const std::vector<std::string>& paths) {
   std::vector<int64_t> wrong(paths.size());
   int64_t hard = 0;
+  Shares shares;
   std::vector<float> x(BLOCK), want(BLOCK), got(BLOCK);
   for (uint64_t block = begin; block < end; ++block) {
     for (size_t i = 0; i < BLOCK; ++i) {
@@ -75,8 +89,7 @@ std::vector<int64_t> check(const Function& function, uint64_t begin, uint64_t en
       want[i] = expected(function, x[i], &hard);
     }
     for (size_t p = 0; p < paths.size(); ++p) {
-      identic::set_path(paths[p]);
-      identic::unary(function.op, got.data(), x.data(), BLOCK);
+      compute(function, paths[p], got.data(), x.data(), &shares);
       if (memcmp(got.data(), want.data(), sizeof(float) * BLOCK) == 0) continue;
       for (size_t i = 0; i < BLOCK; ++i) {
         if (idn_bits(got[i]) == idn_bits(want[i])) continue;
@@ -87,29 +100,34 @@ std::vector<int64_t> check(const Function& function, uint64_t begin, uint64_t en
       }
     }
   }
-  std::printf("%llu %lld", static_cast<unsigned long long>((end - begin) * BLOCK), static_cast<long long>(hard));
-  for (int64_t count : wrong) std::printf(" %lld", static_cast<long long>(count));
-  std::printf("\n");
-  return wrong;
+  std::printf("{\"operands\": %llu, \"hard\": %lld, \"usual\": %lld, \"in_binary64\": %lld, \"wrong\": {",
+              static_cast<unsigned long long>((end - begin) * BLOCK), static_cast<long long>(hard),
+              static_cast<long long>(shares.usual), static_cast<long long>(shares.in_binary64));
+  bool all_right = true;
+  for (size_t p = 0; p < paths.size(); ++p) {
+    std::printf("%s\"%s\": %lld", p ? ", " : "", paths[p].c_str(), static_cast<long long>(wrong[p]));
+    all_right = all_right && wrong[p] == 0;
+  }
+  std::printf("}}\n");
+  return all_right;
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  if (count == 2 && std::string(words[1]) == "paths") {
-    for (const std::string& path : identic::available_paths()) std::printf("%s\n", path.c_str());
-    return 0;
-  }
-  if (count != 4) return 2;
+  if (count < 5) return 2;
   const uint64_t first = std::strtoull(words[2], nullptr, 10), blocks = std::strtoull(words[3], nullptr, 10);
   if (first + blocks > (1ull << 32) / BLOCK) return 2;
+  std::vector<std::string> known = identic::available_paths();
+  known.push_back(DEVICE);
+  const std::vector<std::string> paths(words + 4, words + count);
+  for (const std::string& path : paths) {
+    if (std::find(known.begin(), known.end(), path) == known.end()) return 2;
+  }
   identic::set_threads(1);
   for (const Function& function : FUNCTIONS) {
     if (std::string(words[1]) != identic::UNARY_NAMES[function.op]) continue;
-    for (int64_t wrong : check(function, first, first + blocks)) {
-      if (wrong) return 1;
-    }
-    return 0;
+    return check(function, first, first + blocks, paths) ? 0 : 1;
   }
   return 2;
 }
