@@ -73,7 +73,6 @@ def sources(path: str) -> list[Path]:
     return [
         *checker,
         ROOT / "kernels/native/pool.cpp",
-        ROOT / "kernels/native/processors.cpp",
         ROOT / "kernels/elementwise/cpu.cpp",
         ROOT / "kernels/functions/cpu_circular.cpp",
         *(

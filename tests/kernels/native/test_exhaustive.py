@@ -13,7 +13,6 @@ from tests.kernels.native import exhaustive
 from tests.kernels.native.exhaustive import DEVICE, Piece
 from tests.vectors import functions
 
-
 PIECES = 16
 
 
