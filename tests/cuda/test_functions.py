@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 import numpy as np
 import pytest
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array
+from identic.kernels.cuda import source
+from identic.kernels.cuda.device import Kernel
 from identic.kernels.elementwise import cuda
+from tests.cuda import nvrtc
 from tests.cuda.shim.device import ShimDevice
 from tests.kernels.test_vectors import PIECES
 from tests.vectors import functions
@@ -70,3 +74,14 @@ def test_num_8__special_operands_and_any_bits(name: str) -> None:
     want = np.empty_like(x)
     _native.unary(name, want, x)
     assert on_device(name, x).tobytes() == want.tobytes()
+
+
+def test_num_7__kernels_leave_binary64_to_what_is_called_where_pairs_are_not_sure() -> None:
+    text = source.text(Kernel("elementwise/cuda.cu", "unary_exp"))
+    made = nvrtc.to_ptx(text, 80, source.OPTIONS)
+    bodies = dict(re.findall(r"\.entry (\w+)\(.*?\n\{(.*?)\n\}", made, re.DOTALL))
+    for name in functions.FUNCTIONS:
+        body = bodies[f"unary_{name}"]
+        assert ".f64" not in body
+        assert re.search(r"\w+_with_care\w*", body)
+    assert ".f64" in made
