@@ -7,7 +7,8 @@
  * Shapes   x (rows, n) or (n, inner), row-major, of IDN_TYPE: float, int or long long.
  * Launch   Whole warps, one-dimensional, any grid. `width` threads (8, 16 or 32) own a piece of a row; fewer than
  *          32 only for rows no longer than that: the lanes left out hold +0, and no lane ever holds -0. A thread
- *          owns a column of a chunk.
+ *          owns a column of a chunk; of fewer than 32 columns a warp owns as many chunks as it has lanes for, and
+ *          brings STAGED rows of each to shared memory, where they lie beside each other, before it adds them up.
  * Twins    reference.py (definition), cpu.cpp, cpu_rows.h. Vectors: tests/vectors/ops
  */
 #include "common/cuda_rank.h"
@@ -21,6 +22,16 @@ constexpr int ABREAST = IDN_ABREAST;  /* elements of a lane that are read before
 constexpr int LANES = 64;             /* NUM-12 */
 constexpr long long CHUNK_ROWS = 256; /* NUM-13 */
 constexpr unsigned WARP = 0xffffffffu;
+
+#ifndef IDN_NARROW_WARPS
+#define IDN_NARROW_WARPS 4
+#endif
+#ifndef IDN_STAGED
+#define IDN_STAGED 32
+#endif
+
+constexpr int NARROW_WARPS = IDN_NARROW_WARPS; /* of a block that sums few columns */
+constexpr int STAGED = IDN_STAGED;             /* rows of a chunk that are brought at once */
 
 typedef decltype(idn_rank(Type())) Rank;
 
@@ -167,6 +178,37 @@ extern "C" __global__ void sum_chunks(Type* __restrict__ out, const Type* __rest
     idn_stride(first, min(first + CHUNK_ROWS, n), 1, [&](long long row) { return from[row * inner]; },
                [&](Type value, long long) { sum = idn_sum(sum, value); });
     out[i] = idn_result(sum);
+  }
+}
+
+/* The same of fewer than 32 columns; blocks of NARROW_WARPS warps. */
+extern "C" __global__ void sum_narrow_chunks(Type* __restrict__ out, const Type* __restrict__ x, long long n,
+                                             long long inner) {
+  __shared__ Type stages[NARROW_WARPS][(STAGED + 1) * 32];
+  const int columns = (int)inner, lane = threadIdx.x % 32, abreast = 32 / columns;
+  /* Neighbouring lanes read neighbouring words: a chunk's place is a row longer than what is staged of it. */
+  const int apart = (STAGED + 1) * columns, mine = lane / columns * apart + lane % columns;
+  Type* const stage = stages[threadIdx.x / 32];
+  const long long chunks = (n + CHUNK_ROWS - 1) / CHUNK_ROWS;
+  const long long step = idn_threads() / 32 * abreast;
+  for (long long first = idn_thread() / 32 * abreast; first < chunks; first += step) {
+    const long long chunk = first + lane / columns;
+    const bool adds = lane < abreast * columns && chunk < chunks;
+    const int rows = adds ? (int)min(CHUNK_ROWS, n - chunk * CHUNK_ROWS) : 0;
+    Type sum = 0;
+    for (int from = 0; from < CHUNK_ROWS; from += STAGED) {
+      for (int c = 0; c < abreast && first + c < chunks; ++c) {
+        const long long row = (first + c) * CHUNK_ROWS + from;
+        const int stop = (int)min((long long)STAGED, min(CHUNK_ROWS - from, n - row)) * columns;
+        const Type* const source = x + row * inner;
+#pragma unroll 4
+        for (int i = lane; i < stop; i += 32) stage[c * apart + i] = source[i];
+      }
+      __syncwarp();
+      for (int r = 0; r < min(STAGED, rows - from); ++r) sum = idn_sum(sum, stage[mine + r * columns]);
+      __syncwarp();
+    }
+    if (adds) out[first * inner + lane] = idn_result(sum);
   }
 }
 

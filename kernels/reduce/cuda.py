@@ -19,6 +19,8 @@ CHUNK = CHAIN
 
 THREADS = 128
 """Threads of a block, whole warps; tunes speed only."""
+NARROW, NARROW_THREADS = 32, 128
+"""Columns from which on each has a thread of its own, and threads of a block below that."""
 PIECE = 4096
 """Elements of a row that a warp looks through for a maximum; tunes speed only."""
 
@@ -26,7 +28,7 @@ _FILE = "reduce/cuda.cu"
 _ROWS = ("sum_rows", "largest_of_rows", "first_of_largest", "first_of_candidates")
 _KERNELS = {
     (entry, dtype): Kernel(_FILE, entry, macros)
-    for entry in (*_ROWS, "sum_chunks", "fold_chunks")
+    for entry in (*_ROWS, "sum_chunks", "sum_narrow_chunks", "fold_chunks")
     for dtype, macros in TYPES.items()
 }
 _INT64 = np.dtype("<i8")
@@ -69,6 +71,11 @@ def sum_first(device: Device, out: Any, x: Any, n: int, inner: int) -> None:
     results = out if chunks == 1 else device.empty((chunks * inner,), x.dtype)
     if chunks > 1 and inner == 1:
         chain_totals(device, results, x, 1, n)
+    elif chunks and 1 < inner < NARROW:
+        warps = -(-chunks // (NARROW // inner))
+        grid = (blocks_over(device, 32 * warps, NARROW_THREADS),)
+        kernel = _KERNELS["sum_narrow_chunks", x.dtype]
+        device.launch(kernel, grid, (NARROW_THREADS,), results, x, n, inner)
     elif chunks:
         grid = (blocks_over(device, chunks * inner, THREADS),)
         kernel = _KERNELS["sum_chunks", x.dtype]

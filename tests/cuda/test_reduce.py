@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,27 @@ def test_elements_read_ahead_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cuda, "_KERNELS", kernels)
     for name in ("sum_last", "amax", "argmax", "sum_first"):
         check(ShimDevice(), name, KINDS[0], (9, 701), seed=1)
+
+
+def test_num_13__few_columns_in_other_parts_have_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = ShimDevice(1)
+    check(device, "sum_first", KINDS[0], (1111, 5), seed=1)
+    assert [k.entry for k in device.launches] == ["sum_narrow_chunks", "fold_chunks"]
+    whole = cuda._KERNELS["sum_narrow_chunks", KINDS[0]]
+    small = (("IDN_NARROW_WARPS", "1"), ("IDN_STAGED", "8"))
+    unguarded = (*small, ("__syncwarp()", ""))
+    monkeypatch.setattr(cuda, "NARROW_THREADS", 32)
+    for macros, right in ((small, True), (unguarded, False)):
+        kernel = replace(whole, defines=(*whole.defines, *macros))
+        monkeypatch.setitem(cuda._KERNELS, ("sum_narrow_chunks", KINDS[0]), kernel)
+        if right:
+            for inner in (2, 7, 16, 31):
+                check(ShimDevice(2), "sum_first", KINDS[0], (1111, inner), seed=inner)
+        else:
+            with pytest.raises(AssertionError):
+                check(device, "sum_first", KINDS[0], (1111, 5), seed=1)
 
 
 def test_lanes_of_a_warp_exchange_at_one_place_in_the_code() -> None:
