@@ -44,7 +44,7 @@ def _as_stored(setting: Setting, name: str, row: dict[str, Any]) -> bool:
 
 # ---- random calls ---------------------------------------------------------------------------
 
-CALLS_S = 30.0
+CALLS_S = 20.0
 """How long random calls are made."""
 
 

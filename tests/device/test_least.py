@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -192,6 +193,38 @@ def test_every_part_has_a_limit() -> None:
     assert set(script.LIMITS) == {*checks.CHECKS, *ratios.RATIOS, "roots"}
 
 
+def test_all_limits_and_the_start_fit_into_eight_minutes() -> None:
+    text = (HERE / "run.sh").read_text(encoding="utf-8")
+    start = sum(int(seconds) for seconds in re.findall(r"timeout (\d+) ", text))
+    (whole,) = (int(seconds) for seconds in re.findall(r"left=\$\(\((\d+) - ", text))
+    assert start + sum(script.LIMITS.values()) <= whole <= 480 - 10
+    assert list(script.LIMITS)[:5] == [
+        "vectors",
+        "random calls",
+        "roots",
+        "products",
+        "gpt-2 small",
+    ]
+
+
+def test_the_first_parts_have_the_time_and_leave_what_they_do_not_need() -> None:
+    names = list(script.LIMITS)
+    given: dict[str, float] = {}
+
+    def run(name: str, seconds: float) -> tuple[str, list[str], str]:
+        given[name] = seconds
+        return "ok", [], ""
+
+    script.report(names, sum(script.LIMITS.values()), run, list[str]().append)
+    assert list(given) == names
+    assert all(given[n] >= script.LIMITS[n] - 1 for n in names)
+    assert given[names[-1]] > sum(script.LIMITS.values()) - 1
+    given.clear()
+    script.report(names[:3], script.LIMITS["vectors"] + 20.0, run, list[str]().append)
+    assert round(given["vectors"]) == script.LIMITS["vectors"]
+    assert round(given["random calls"]) == script.LIMITS["random calls"]
+
+
 def test_a_part_that_fails_does_not_keep_others_from_running() -> None:
     right = json.dumps({"name": "x", "ok": True, "note": ""})
     ends = {"vectors": ("stopped after 70 s", [right], "said"), "roots": ("ok", ["?", right], "")}
@@ -202,7 +235,9 @@ def test_a_part_that_fails_does_not_keep_others_from_running() -> None:
     assert not script.good(found)
     assert "said" in lines
     late = script.report(["roots"], 0.0, lambda name, _: ends[name], lines.append)
-    assert late["parts"][0]["ended"] == "no time left"
+    assert late["parts"][0]["ended"] == script.NOT_RUN
+    assert lines[-1] == "NOT RUN, for lack of time: roots"
+    assert not script.good(late)
     assert script.good(script.report(["roots"], 9.0, lambda name, _: ends[name], lines.append))
 
 
