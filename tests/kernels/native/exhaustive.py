@@ -4,9 +4,8 @@ Rule NUM-7. Builds ``exhaustive.cpp`` with the kernels and runs it over all 2^32
 function, in pieces that several processes share. The path ``device`` is the text of a CUDA device,
 compiled for the CPU. What was checked stands in ``out/exhaustive.json``, for each function on each
 path: an interrupted run goes on where it was, and a path whose kernels or compiler have changed
-begins again. A few minutes of one core for a function on a path, but hours for the path that
-emulates AVX-512; ``--only`` and ``--path`` choose. Needs a C++ compiler with libquadmath (GCC on
-x86-64).
+begins again. Two to seven minutes of one core for a function on a path; ``--only`` and ``--path``
+choose. Needs a C++ compiler with libquadmath (GCC on x86-64).
 """
 
 from __future__ import annotations
