@@ -22,8 +22,12 @@ from identic.node.worker.devices import CPU, number
 LEFT_OUT = "training steps: examples/ is not here; run it in a clone of the repository"
 
 
-def selected(words: Sequence[str], card: Card | None = None) -> Iterator[Benchmark]:
+def selected(
+    words: Sequence[str], card: Card | None = None, *, quick: bool = False
+) -> Iterator[Benchmark]:
     """The benchmarks whose name holds one of the words; all of them without words.
+
+    A quick look takes heavy ones only by name.
 
     On a device whole steps are timed; figures of its kernels are made by ``tests/device``.
     """
@@ -32,7 +36,9 @@ def selected(words: Sequence[str], card: Card | None = None) -> Iterator[Benchma
     else:
         every = (*steps.benchmarks(), *operators.benchmarks(), *convolutions.benchmarks())
     for benchmark in every:
-        if not words or any(word in benchmark.name for word in words):
+        if any(word in benchmark.name for word in words):
+            yield benchmark
+        elif not words and not (quick and benchmark.heavy):
             yield benchmark
 
 
@@ -54,7 +60,7 @@ def rows(
             threads=threads,
             path=path,
             fraction_of_peak=share,
-            repetitions=effort.repetitions,
+            repetitions=times.repetitions,
         )
 
 
@@ -76,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     card = None if index is None else cards.opened(index)
     path = _native.path() if card is None else card.name
     clock = CLOCKS[options.clock]
-    for benchmark in selected(options.only, card):
+    for benchmark in selected(options.only, card, quick=options.quick):
         for row in rows(benchmark, effort, clock, options.threads, peak, path):
             _print(asdict(row))
     return 0

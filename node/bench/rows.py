@@ -26,10 +26,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A case that is not prepared yet."""
+    """A case that is not prepared yet.
+
+    Attributes:
+        name: by which it is chosen.
+        prepare: makes the case.
+        heavy: whether it takes minutes.
+    """
 
     name: str
     prepare: Callable[[], Case]
+    heavy: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,25 @@ class Row:
     repetitions: int
 
 
+@dataclass(frozen=True)
+class Footprint:
+    """Memory of one thing on both sides.
+
+    Attributes:
+        name: of the benchmark.
+        ours_bytes: our peak, above what the process held before it began.
+        peer: library compared with.
+        peer_bytes: its peak, counted alike.
+        ratio: ``ours_bytes / peer_bytes``; below 1 we need less.
+    """
+
+    name: str
+    ours_bytes: int
+    peer: str
+    peer_bytes: int
+    ratio: float
+
+
 HEADINGS = ("what", "threads", "ours", "peer", "its time", "ratio", "of peak")
 
 
@@ -77,6 +103,21 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
+SIZE_HEADINGS = ("memory", "ours", "peer", "its memory", "ratio")
+
+
+def size_cells(row: Footprint) -> tuple[str, ...]:
+    """A row in words, under ``SIZE_HEADINGS``."""
+    ours, theirs = _size(row.ours_bytes), _size(row.peer_bytes)
+    return (row.name, ours, row.peer, theirs, f"{row.ratio:.2f}")
+
+
+def _size(count: int) -> str:
+    """Three figures and a unit."""
+    big = count >= 1 << 30
+    return f"{count / (1 << (30 if big else 20)):.3g} {'GiB' if big else 'MiB'}"
+
+
 def duration(seconds: float) -> str:
     """Three figures and a unit."""
     for unit, scale in (("s", 1.0), ("ms", 1e3)):
@@ -85,11 +126,18 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} µs"
 
 
-def markdown(machine: Mapping[str, str], rows: Sequence[Row]) -> str:
+def markdown(
+    machine: Mapping[str, str], rows: Sequence[Row], footprints: Sequence[Footprint] = ()
+) -> str:
     """The report for people."""
-    facts = [f"- {name}: {value}" for name, value in machine.items()]
-    lines = [_line(HEADINGS), _line(["---", "--:", "--:", "---", "--:", "--:", "--:"])]
-    return "\n".join([*facts, "", *lines, *(_line(cells(r)) for r in rows), ""])
+    lines = [f"- {name}: {value}" for name, value in machine.items()]
+    if rows:
+        lines += ["", _line(HEADINGS), _line(["---", "--:", "--:", "---", "--:", "--:", "--:"])]
+        lines += [_line(cells(r)) for r in rows]
+    if footprints:
+        lines += ["", _line(SIZE_HEADINGS), _line(["---", "--:", "---", "--:", "--:"])]
+        lines += [_line(size_cells(f)) for f in footprints]
+    return "\n".join([*lines, ""])
 
 
 def _line(words: Sequence[str]) -> str:

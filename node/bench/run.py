@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from identic.node.bench.rows import Row, markdown
+from identic.node.bench.memory import footprints
+from identic.node.bench.rows import Footprint, Row, markdown
 from identic.node.worker import cards
 from identic.node.worker.devices import CPU, number
 from identic.protocol.errors import LocalError
@@ -39,8 +40,8 @@ class Wanted:
     device: str = CPU
 
 
-def measured(wanted: Wanted) -> Iterator[dict[str, str] | Row]:
-    """The machine in words, then each row as it is measured.
+def measured(wanted: Wanted) -> Iterator[dict[str, str] | Row | Footprint]:
+    """The machine in words, then each row as it is measured, memory last.
 
     Raises:
         LocalError: torch is not installed, the device is not there, or a process fails.
@@ -65,6 +66,8 @@ def measured(wanted: Wanted) -> Iterator[dict[str, str] | Row]:
             yield machine
         for line in lines:
             yield Row(**line)
+    if wanted.device == CPU and (wanted.only or not wanted.quick):
+        yield from footprints(wanted.only, _environment(1))
 
 
 def _process(threads: int, passed: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -74,7 +77,7 @@ def _process(threads: int, passed: Sequence[str]) -> Iterator[dict[str, Any]]:
         [*command, *passed],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, **dict.fromkeys(VARIABLES, str(threads))},
+        env=_environment(threads),
     ) as process:
         if process.stdout is None:
             raise RuntimeError("the process has no standard output")
@@ -87,18 +90,30 @@ def _process(threads: int, passed: Sequence[str]) -> Iterator[dict[str, Any]]:
         )
 
 
-def report(machine: dict[str, str], rows: Sequence[Row]) -> dict[str, Any]:
+def _environment(threads: int) -> dict[str, str]:
+    """What a process with so many threads is started with."""
+    return {**os.environ, **dict.fromkeys(VARIABLES, str(threads))}
+
+
+def report(
+    machine: dict[str, str], rows: Sequence[Row], memory: Sequence[Footprint] = ()
+) -> dict[str, Any]:
     """The report for programs."""
-    return {"machine": machine, "rows": [asdict(row) for row in rows]}
+    found = {"machine": machine, "rows": [asdict(row) for row in rows]}
+    return {**found, "memory": [asdict(row) for row in memory]}
 
 
-def write(folder: Path, machine: dict[str, str], rows: Sequence[Row]) -> tuple[Path, Path]:
+def write(
+    folder: Path, machine: dict[str, str], rows: Sequence[Row], memory: Sequence[Footprint] = ()
+) -> tuple[Path, Path]:
     """Write ``bench.json`` and ``bench.md``; returns the files."""
     told, shown = folder / "bench.json", folder / "bench.md"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        told.write_text(json.dumps(report(machine, rows), indent=1) + "\n", encoding="utf-8")
-        shown.write_text(markdown(machine, rows), encoding="utf-8")
+        told.write_text(
+            json.dumps(report(machine, rows, memory), indent=1) + "\n", encoding="utf-8"
+        )
+        shown.write_text(markdown(machine, rows, memory), encoding="utf-8")
     except OSError as error:
         raise LocalError(
             f"cannot write to {folder}: {error.strerror}", remedy="choose another with --into"

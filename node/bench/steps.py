@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +36,21 @@ STEPS = {
     "gpt step": "gpt_docs",
     "digits step": "digits_mlp",
     "resnet-18 step, 8 x 3 x 64 x 64": "resnet18",
+    "gpt-2 small step, 1 x 256": "gpt2_small",
 }
 """Examples whose steps are timed."""
 
+HEAVY = {"gpt2_small"}
+"""Examples that take minutes to prepare and to repeat."""
 
-@cache
+NEEDS = {"gpt2_small": "transformers"}
+"""A package that an example needs besides torch."""
+
+
+@lru_cache(maxsize=2)
 def _job(name: str) -> tuple[identic.TrainingJob, Captured]:
     """An example job and its program, made once."""
-    job = load_job(_file(name))
+    job = load_job(target(name))
     return job, capture(job)
 
 
@@ -51,10 +59,22 @@ def here() -> bool:
     return EXAMPLES.is_dir()
 
 
-def _file(name: str) -> str:
+def makes(name: str) -> bool:
+    """Whether a job can be made: its file and what it imports are here."""
+    needs = NEEDS.get(name)
+    return here() and (needs is None or importlib.util.find_spec(needs) is not None)
+
+
+def file_of(name: str) -> Path:
     """Where a job is made: among the examples, or here."""
     folder = BENCH if (BENCH / f"{name}.py").exists() else EXAMPLES
-    return f"{folder / name}.py:job"
+    return folder / f"{name}.py"
+
+
+def target(name: str) -> str:
+    """A job in the words of ``load_job``; ``NAME:FUNCTION`` takes another function of a file."""
+    file, _, function = name.partition(":")
+    return f"{file_of(file)}:{function or 'job'}"
 
 
 class Training:
@@ -68,7 +88,7 @@ class Training:
     def __init__(self, name: str, card: Card | None = None) -> None:
         self.job, self.captured = _job(name)
         self.executor = Executor(unroll(self.captured.program), card or CpuBackend())
-        self.first = [np.array(a) for a in self.captured.state]
+        self.first = self.captured.state
         self.state, self.done = list(self.first), 0
 
     def step(self) -> list[Array]:
@@ -90,16 +110,13 @@ class EagerTraining:
 
     Args:
         name: the example.
-        batch: draws a batch.
         device: where it computes, in torch's words.
     """
 
-    def __init__(
-        self, name: str, batch: Callable[[], tuple[Tensor, Tensor]], device: str = "cpu"
-    ) -> None:
-        self.job = load_job(_file(name))
+    def __init__(self, name: str, device: str = "cpu") -> None:
+        self.job = load_job(target(name))
         self.job.model.to(device)
-        self._batch = batch
+        self._batch = _batches(self.job)
         self._device = device
         self._parameters = list(self.job.model.parameters())
         self._optimizer = _optimizer(self.job, self._parameters)
@@ -165,8 +182,7 @@ def _rows(rows: identic.Rows) -> Callable[[], tuple[Tensor, Tensor]]:
 
 def _training(name: str) -> Case:
     """A step of an example job."""
-    ours = Training(name)
-    return Case(ours.step, {"torch": EagerTraining(name, _batches(ours.job)).step})
+    return Case(Training(name).step, {"torch": EagerTraining(name).step})
 
 
 def _batches(job: identic.TrainingJob) -> Callable[[], tuple[Tensor, Tensor]]:
@@ -183,11 +199,12 @@ def on_device(card: Card) -> Iterator[Benchmark]:
 
     def prepare(example: str) -> Case:
         ours = Training(example, card)
-        eager = EagerTraining(example, _batches(ours.job), device)
+        eager = EagerTraining(example, device)
         return Case(ours.waited_for, {peer: eager.step})
 
-    for name, example in STEPS.items() if here() else ():
-        yield Benchmark(name, partial(prepare, example))
+    for name, example in STEPS.items():
+        if makes(example):
+            yield Benchmark(name, partial(prepare, example), heavy=example in HEAVY)
 
 
 # ---- commitments ----------------------------------------------------------------------------
@@ -220,10 +237,10 @@ def _committed(name: str) -> Case:
     return Case(step_and_commit, {"the step alone": plain.step})
 
 
-def _share(name: str) -> Case:
+def _share(name: str, step: str = "a step") -> Case:
     """The commitment by itself, beside a step: its share of it."""
-    ours, plain = Training(name), Training(name)
-    return Case(_commitment(ours), {"a step": plain.step})
+    training = Training(name)
+    return Case(_commitment(training), {step: training.step})
 
 
 def _tree() -> Case:
@@ -242,7 +259,10 @@ def benchmarks() -> Iterator[Benchmark]:
         **{name: (_training, example) for name, example in STEPS.items()},
         "gpt step and state root": (_committed, "gpt_docs"),
         "gpt state root": (_share, "gpt_docs"),
+        "gpt-2 small state root": (partial(_share, step="a step, 4 x 256"), "gpt2_small:job_of_4"),
     }
-    for name, (prepare, example) in steps.items() if here() else ():
-        yield Benchmark(name, partial(prepare, example))
+    for name, (prepare, example) in steps.items():
+        file = example.partition(":")[0]
+        if makes(file):
+            yield Benchmark(name, partial(prepare, example), heavy=file in HEAVY)
     yield Benchmark("tensor digest, 16 MiB", _tree)

@@ -35,16 +35,21 @@ GLANCE_S = 0.005
 """How long one looks whether this process is at rest."""
 MOST_GLANCES = 100
 
+MOST_S = 25.0
+"""Length of all turns together; with long calls there are fewer of them."""
+FEWEST = 3
+
 LONG_S = 0.1
 """A call this long needs no second one before it to be warm."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """Median seconds of one call of each side."""
+    """Median seconds of one call of each side, and of how many turns."""
 
     ours: float
     peers: dict[str, float]
+    repetitions: int
 
 
 def measure(case: Case, effort: Effort, clock: Clock, threads: int) -> Times:
@@ -57,9 +62,12 @@ def measure(case: Case, effort: Effort, clock: Clock, threads: int) -> Times:
         threads: of each side; with one there is nobody to wait for before a turn.
     """
     sides: dict[str, Timed] = {"": case.ours, **case.peers}
-    calls = {name: _calls(side, effort) for name, side in sides.items()}
+    single = {name: _single(side) for name, side in sides.items()}
+    calls = {name: _calls(one, effort) for name, one in single.items()}
     times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(effort.repetitions):
+    fewest = min(FEWEST, effort.repetitions)
+    repetitions = min(effort.repetitions, max(fewest, int(MOST_S / sum(single.values()))))
+    for _ in range(repetitions):
         for name, side in sides.items():
             if threads > 1:
                 _rest()
@@ -67,7 +75,7 @@ def measure(case: Case, effort: Effort, clock: Clock, threads: int) -> Times:
                 side()
             times[name].append(_turn(side, calls[name], clock))
     medians = {name: statistics.median(found) for name, found in times.items()}
-    return Times(medians.pop(""), medians)
+    return Times(medians.pop(""), medians, repetitions)
 
 
 def _rest() -> None:
@@ -79,11 +87,15 @@ def _rest() -> None:
             return
 
 
-def _calls(side: Timed, effort: Effort) -> int:
-    """Calls of a turn, from one call after the first; at least 2 for all but long ones."""
+def _single(side: Timed) -> float:
+    """Seconds of one call after the first."""
     side()
-    one = _turn(side, 1, time.perf_counter)
-    return 1 if one > LONG_S else max(2, round(effort.turn_s / max(one, 1e-9)))
+    return max(_turn(side, 1, time.perf_counter), 1e-9)
+
+
+def _calls(one: float, effort: Effort) -> int:
+    """Calls of a turn, of so many seconds each; at least 2 for all but long ones."""
+    return 1 if one > LONG_S else max(2, round(effort.turn_s / one))
 
 
 def _turn(side: Timed, calls: int, clock: Clock) -> float:

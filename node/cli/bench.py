@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from identic.node.bench import run
-from identic.node.bench.rows import HEADINGS, Row, cells
+from identic.node.bench.rows import HEADINGS, Footprint, Row, cells, size_cells
 from identic.node.bench.timing import CLOCKS
 from identic.node.cli import words
 from identic.node.cli.faults import Usage
@@ -17,6 +17,9 @@ from identic.node.worker.devices import CPU
 
 WIDTHS = (34, 7, 9, 20, 9, 6, 7)
 """Columns of the table on the screen."""
+
+SIZES = (0, 2, 3, 4, 5)
+"""Columns that a row of memory fills."""
 
 LEFT = (0, 3)
 """Columns of words; the others are numbers."""
@@ -67,21 +70,26 @@ def bench(
     output = current()
     machine: dict[str, str] = {}
     rows: list[Row] = []
+    memory: list[Footprint] = []
     for line in run.measured(wanted):
         if isinstance(line, Row):
             rows.append(line)
             output.say(_aligned(cells(line)))
+        elif isinstance(line, Footprint):
+            memory.append(line)
+            filled = dict(zip(SIZES, size_cells(line), strict=True))
+            output.say(_aligned(tuple(filled.get(i, "") for i in range(len(WIDTHS)))))
         else:
             machine = line
             for name, text in machine.items():
                 output.say(f"{name}: {text}")
             output.say()
             output.say(_aligned(HEADINGS))
-    if not rows:
+    if not rows and not memory:
         raise Usage("no row has such a name", remedy="leave out --only to see all names")
-    told, shown = run.write(into, machine, rows)
-    value = {**run.report(machine, rows), "files": [told, shown]}
-    written = f"{words.plural(len(rows), 'row')} written to {told} and {shown}"
+    told, shown = run.write(into, machine, rows, memory)
+    value = {**run.report(machine, rows, memory), "files": [told, shown]}
+    written = f"{words.plural(len(rows) + len(memory), 'row')} written to {told} and {shown}"
     return Answer(value, ["", written])
 
 

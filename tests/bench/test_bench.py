@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from identic.node.bench import measure, operators, run, steps
-from identic.node.bench.rows import Benchmark, Row, cells, markdown
+from identic.node.bench import measure, memory, operators, run, steps, timing
+from identic.node.bench.rows import Benchmark, Case, Footprint, Row, cells, markdown, size_cells
 from identic.node.cli import main
 from identic.node.worker import cards
 from tests.helpers.cards import Sound
@@ -63,7 +63,8 @@ def test_rows_are_well_formed(report: Path) -> None:
 def test_the_table_has_the_same_rows(report: Path) -> None:
     found = json.loads((report / "bench.json").read_text())
     table = (report / "bench.md").read_text()
-    assert markdown(found["machine"], [Row(**row) for row in found["rows"]]) == table
+    memory_rows = [Footprint(**row) for row in found["memory"]]
+    assert markdown(found["machine"], [Row(**row) for row in found["rows"]], memory_rows) == table
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,47 @@ def test_without_the_examples_steps_are_left_out(monkeypatch: pytest.MonkeyPatch
     assert {b.name for b in steps.benchmarks()} >= {"gpt step", "digits step"}
     monkeypatch.setattr(steps, "EXAMPLES", Path("nowhere"))
     assert {b.name for b in steps.benchmarks()} == {"tensor digest, 16 MiB"}
+
+
+def test_a_job_is_left_out_where_what_it_imports_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "gpt-2 small step, 1 x 256" in {b.name for b in steps.benchmarks()}
+    monkeypatch.setattr(steps, "NEEDS", {"gpt2_small": "no_such_package"})
+    assert not [b.name for b in steps.benchmarks() if "gpt-2" in b.name]
+
+
+def test_a_look_leaves_out_what_takes_minutes() -> None:
+    quick = [b.name for b in measure.selected([], quick=True)]
+    assert "gpt step" in quick
+    assert not [name for name in quick if "gpt-2" in name]
+    assert [b.name for b in measure.selected(["gpt-2 small step"], quick=True)]
+
+
+def test_long_calls_are_repeated_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "MOST_S", 1e-9)
+    case = Case(lambda: sum(range(100)), {"torch": lambda: None})
+    found = timing.measure(case, timing.FULL, timing.CLOCKS["cpu"], threads=1)
+    assert found.repetitions == timing.FEWEST
+
+
+def test_a_peak_counts_what_was_there_for_a_while() -> None:
+    start = memory.Start.here()
+    np.ones(1 << 24, np.float32).fill(2)
+    assert 0.9 * (1 << 26) < start.peak() < 1 << 28
+
+
+@pytest.mark.long
+def test_memory_is_measured_on_both_sides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "JOBS", {"memory of digits": "digits_mlp"})
+    words = ["--only", "memory", "--threads", "1"]
+    assert main.run(["bench", *words, "--into", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "bench.json").read_text())
+    (row,) = (Footprint(**row) for row in found["memory"])
+    assert row.ours_bytes > 0
+    assert row.peer_bytes > 0
+    assert math.isclose(row.ratio, row.ours_bytes / row.peer_bytes)
+    assert " | ".join(size_cells(row)) in (tmp_path / "bench.md").read_text()
 
 
 def test_a_row_is_written_with_three_figures() -> None:
