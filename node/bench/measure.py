@@ -36,9 +36,9 @@ def selected(
     else:
         every = (*steps.benchmarks(), *operators.benchmarks(), *convolutions.benchmarks())
     for benchmark in every:
-        if any(word in benchmark.name for word in words):
-            yield benchmark
-        elif not words and not (quick and benchmark.heavy):
+        if any(word in benchmark.name for word in words) or (
+            not words and not (quick and benchmark.heavy)
+        ):
             yield benchmark
 
 

@@ -17,7 +17,10 @@ NOT_FOR_NODES = (
     "identic.kernels.cuda.cupy_device",
     *(
         f"identic.node.bench.{module}"
-        for module in ("convolutions", "machine", "measure", "operators", "resnet18", "steps")
+        for module in (
+            *("convolutions", "gpt2_small", "machine", "measure", "memory_torch"),
+            *("operators", "resnet18", "steps"),
+        )
     ),
     "identic.node.capture",
     "identic.node.cli.demo",
