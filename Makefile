@@ -23,7 +23,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-arm bench bench-dispute lint format types check-cuda check-sanitizers exhaustive vectors generate check-generated install native clean
+.PHONY: help demo test test-all test-arm test-arm-vectors bench bench-dispute lint format types check-cuda check-sanitizers exhaustive vectors generate check-generated packages install native build-arm build-sanitizers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -36,11 +36,17 @@ demo: native  ## Train a GPT on a local network of nodes, catch a lie, print the
 test: native  ## Run the tests (PYTEST_ARGS adds to the command line).
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
-test-all: native  ## Run every test, those that take long too.
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup -m '' $(PYTEST_ARGS)
+test-all: native  ## Run every test at its full length, those that take long too.
+	IDENTIC_TESTS=all $(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup -m '' $(PYTEST_ARGS)
 
 test-arm: $(INSTALL)  ## Run the vector suite on AArch64 code, cross-compiled, under qemu.
 	$(PY) -m tests.kernels.arm $(PYTEST_ARGS)
+
+test-arm-vectors: $(INSTALL)  ## Of these the golden vectors alone.
+	$(PY) -m tests.kernels.arm vectors $(PYTEST_ARGS)
+
+build-arm:  ## Compile what test-arm runs; it needs no .venv.
+	$(PYTHON) -m tests.kernels.arm build
 
 bench: native  ## Time operators and steps against torch; writes out/bench.json.
 	$(BIN)/identic bench $(BENCH_ARGS)
@@ -64,6 +70,9 @@ types: $(INSTALL)  ## Check types, strictly.
 check-sanitizers: $(INSTALL)  ## Run hostile programs on kernels that stop at every wrong access.
 	$(PY) -m tests.kernels.sanitizers --numprocesses $(JOBS) $(PYTEST_ARGS)
 
+build-sanitizers: $(INSTALL)  ## Compile what check-sanitizers runs.
+	$(PY) -m tests.kernels.sanitizers build
+
 check-cuda: native  ## Compile every CUDA kernel by NVRTC, and run it on the CPU; no GPU (`make test` does too).
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup tests/cuda $(PYTEST_ARGS)
 
@@ -80,6 +89,8 @@ check-generated: $(INSTALL)  ## Fail when the committed protobuf code differs fr
 	$(PY) -m identic.node.rpc.generate --check
 
 # ---- the environment ------------------------------------------------------------------------
+
+packages: $(DEPS)  ## Make .venv and install the packages that the project needs.
 
 install: $(INSTALL)  ## Make .venv and install the package, editable.
 

@@ -25,6 +25,7 @@ from identic.protocol.ops.primitives import PRIMITIVES
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import BUILDERS, Case, Maker, calls, case
 from tests.helpers.duel import Ended, duel
+from tests.helpers.effort import examples
 from tests.helpers.execution import Lie, MemoryExecution, full_path
 from tests.helpers.game import Strategy, honest
 from tests.helpers.one_operator import Job, job_of
@@ -107,7 +108,7 @@ def test_ref_12__every_lie_about_a_small_result_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data(), side=st.sampled_from(Side))
 def test_ref_12__a_lie_about_any_result_is_found(
     name: str, data: st.DataObject, side: Side
@@ -154,7 +155,7 @@ class Deeper:
 
 
 @pytest.mark.parametrize("name", ["matmul", "sum_last", "sum_first", "add_rows", "argmax", "amax"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data(), side=st.sampled_from(Side))
 def test_ref_12__lies_about_partial_results_are_found(
     name: str, data: st.DataObject, side: Side

@@ -21,6 +21,7 @@ from identic.protocol.dispute.state import Dispute
 from identic.protocol.ids import Digest
 from identic.protocol.job.entries import Verdicts
 from identic.protocol.job.state import Phase
+from tests.helpers.effort import examples
 from tests.helpers.game import honest, most_rounds
 from tests.helpers.scripted import Chooser, Scripted, every
 from tests.helpers.toy import FUNDS, GOOD, TERMS, Delay, Plays, Toy
@@ -149,7 +150,7 @@ def crowd(data: st.DataObject, solver: list[Digest]) -> dict[str, tuple[Plays, D
     return players
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), lies=st.booleans())
 def test_job_25__job_26__in_any_crowd_the_honest_party_wins_and_loses_nothing(
     data: st.DataObject, lies: bool

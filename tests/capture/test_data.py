@@ -20,6 +20,7 @@ from identic.protocol.program.context import context
 from identic.protocol.program.types import CONTEXT_TYPE
 from identic.protocol.tensors import TensorType
 from tests.capture.interpreter import TorchBackend
+from tests.helpers.effort import examples
 
 _CODES = {
     "uint8": DType.UINT8,
@@ -45,7 +46,7 @@ def sampled(data: Rows | Windows, seed: int, step: int, shard: int, shards: int)
     return [values[o] for o in section.outputs]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     length=st.integers(1, 12),
     extra=st.integers(1, 50),
@@ -68,7 +69,7 @@ def test_cap_10__windows_are_runs_of_tokens_and_the_next_one(
         assert np.array_equal(y, x + 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     rows=st.integers(1, 40),
     shards=st.integers(1, 3),
@@ -90,7 +91,7 @@ def test_cap_10__rows_come_once_an_epoch(rows: int, shards: int, each: int, seed
     assert sorted(stream[rows : 2 * rows]) == list(range(rows))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     key=st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)),
     stream=st.integers(0, 2**32 - 1),

@@ -19,6 +19,7 @@ from identic.kernels.matmul.cuda import FLAT, LARGE, Kind, Tile, cut, launch
 from tests.cuda.axes import Six, axes, axis
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
+from tests.helpers.effort import examples
 
 TILES: dict[str, Tile | None] = {
     "large": LARGE,
@@ -63,7 +64,7 @@ def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, 
 @pytest.mark.parametrize("tile", ["flat", "thin", "alone"])
 @pytest.mark.parametrize("direction", [FORWARD, DX, DW])
 def test_op_41__convolutions_of_any_shape(direction: int, tile: str) -> None:
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=examples(12), deadline=None)
     @given(
         sizes=st.tuples(*[st.integers(1, 3)] * 4),
         down=axes(),

@@ -19,6 +19,7 @@ from identic.kernels.matmul import cuda
 from tests.cuda import nvrtc
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
+from tests.helpers.effort import examples
 
 Strides = tuple[int, int, int]
 
@@ -87,7 +88,7 @@ def test_num_10__large_tiles_and_their_edges(left: str, right: str) -> None:
             check(ShimDevice(order), (1, m, n, k), (left, right), how, seed=m)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     sizes=st.tuples(st.integers(1, 3), *[st.integers(1, 90)] * 2, st.integers(1, 600)),
     order=st.sampled_from(ORDERS),

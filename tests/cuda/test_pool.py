@@ -15,6 +15,7 @@ from identic.kernels.pool import cuda
 from tests.cuda.axes import Six, axes, axis
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
+from tests.helpers.effort import examples
 
 
 def check(device: ShimDevice, name: str, planes: int, down: Six, across: Six, seed: int) -> None:
@@ -44,7 +45,7 @@ def test_op_43__pools_of_any_shape(
 ) -> None:
     monkeypatch.setattr(cuda, "_FAR", 0 if far else 1 << 30)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40), deadline=None)
     @given(
         planes=st.integers(0, 3),
         down=axes(),

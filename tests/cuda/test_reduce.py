@@ -18,6 +18,7 @@ from identic.kernels.reduce import cuda
 from tests.cuda import nvrtc
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
+from tests.helpers.effort import examples
 
 KINDS = tuple(np.dtype(kind) for kind in ("<f4", "<i4", "<i8"))
 
@@ -49,7 +50,7 @@ def check(device: ShimDevice, name: str, dtype: Dtype, sizes: tuple[int, int], s
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("name", ["sum_last", "amax", "argmax"])
 def test_num_12__rows_of_any_length(name: str, dtype: Dtype) -> None:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(50), deadline=None)
     @given(
         rows=st.integers(0, 20),
         n=st.one_of(st.integers(1, 70), st.integers(71, 700)),
@@ -86,7 +87,7 @@ def test_num_12__sums_of_blocks_of_sums() -> None:
 
 @pytest.mark.parametrize("dtype", KINDS)
 def test_num_13__columns_of_any_length(dtype: Dtype) -> None:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(50), deadline=None)
     @given(
         n=st.one_of(st.integers(0, 40), st.integers(250, 1100)),
         inner=st.integers(0, 40),

@@ -15,6 +15,7 @@ from identic.kernels.scan import cuda
 from tests.cuda.operands import same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
 from tests.cuda.test_reduce import KINDS, Dtype, elements
+from tests.helpers.effort import examples
 
 
 def check(device: ShimDevice, dtype: Dtype, rows: int, n: int, seed: int) -> None:
@@ -29,7 +30,7 @@ def check(device: ShimDevice, dtype: Dtype, rows: int, n: int, seed: int) -> Non
 
 @pytest.mark.parametrize("dtype", KINDS)
 def test_op_30__rows_of_any_length(dtype: Dtype) -> None:
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=examples(30), deadline=None)
     @given(
         rows=st.integers(0, 40),
         n=st.one_of(st.integers(0, 70), st.sampled_from([255, 256, 257, 513, 800])),

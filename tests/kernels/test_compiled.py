@@ -23,6 +23,7 @@ from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import Case, calls
+from tests.helpers.effort import examples
 from tests.helpers.programs import SectionBuilder
 
 
@@ -78,7 +79,7 @@ def stored(kind: TensorType, values: list[int], *, turn: bool) -> Array:
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_a_prepared_operator_gives_its_own_bits(name: str, data: st.DataObject) -> None:
     case = data.draw(calls(name))

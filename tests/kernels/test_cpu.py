@@ -15,6 +15,7 @@ from identic.kernels.cpu_backend import CpuBackend
 from identic.kernels.reference_backend import REFERENCE
 from identic.protocol.ops import TABLE
 from tests.helpers.calls import calls
+from tests.helpers.effort import examples
 
 
 @pytest.fixture(params=_native.paths())
@@ -39,7 +40,7 @@ def disguised(array: Array, how: int) -> Array:
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_cpu_kernels_read_any_layout(name: str, data: st.DataObject) -> None:
     case = data.draw(calls(name))
@@ -55,7 +56,7 @@ def test_cpu_kernels_read_any_layout(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", sorted(TABLE))
 @pytest.mark.usefixtures("path")
 def test_op_8__cpu_kernels_give_the_bits_of_the_reference(name: str) -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40), deadline=None)
     @given(data=st.data())
     def check(data: st.DataObject) -> None:
         case = data.draw(calls(name))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from identic.kernels import _native
 from identic.kernels.draft import ALIGNMENT, Draft, Operation, _offsets
 from identic.protocol.dtypes import DType
+from tests.helpers.effort import examples
 
 
 class Buffer(NamedTuple):
@@ -46,7 +47,7 @@ def padded(elements: int) -> int:
     return -(-max(1, elements) // ALIGNMENT) * ALIGNMENT
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(buffers=lives())
 def test_buffers_in_use_at_once_do_not_touch(buffers: list[Buffer]) -> None:
     offsets, size = _offsets(drafted(buffers))

@@ -14,6 +14,7 @@ from identic.kernels.reference_backend import ReferenceBackend
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 from tests.helpers.calls import Maker
+from tests.helpers.effort import examples
 from tests.helpers.programs import mlp, mlp_data, mlp_state
 from tests.helpers.random_programs import random_program
 
@@ -64,7 +65,7 @@ def test_an_observer_may_replace_a_value() -> None:
     assert differing == [i for i, o in enumerate(executor.plan.outputs) if o == lie_at]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=st.integers(0, 2**32), operators=st.integers(1, 40))
 def test_a_prepared_step_gives_the_bits_of_the_operators_one_by_one(
     seed: int, operators: int

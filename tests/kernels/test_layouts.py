@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from identic.kernels.arrays import part
 from identic.kernels.layouts import Layout, one_stride
+from tests.helpers.effort import examples
 
 View = tuple[Layout, NDArray[Any]]
 SIZE = 3 * 4 * 5
@@ -49,7 +50,7 @@ def changed(view: View, source: random.Random) -> View:
     return (moved, array.reshape(parts)) if moved is not None else view
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_views_of_views_show_the_elements_numpy_shows(seed: int) -> None:
     source = random.Random(seed)

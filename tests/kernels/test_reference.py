@@ -10,10 +10,11 @@ from identic.kernels.reference_backend import REFERENCE
 from identic.protocol.ops import TABLE
 from identic.protocol.ops.evaluate import element
 from tests.helpers.calls import calls
+from tests.helpers.effort import examples
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_op_6__reference_and_folds_agree(name: str, data: st.DataObject) -> None:
     case = data.draw(calls(name))

@@ -21,6 +21,7 @@ from identic.node.rpc.remote import Remote
 from identic.protocol.errors import Code, LocalError, ProtocolError
 from identic.protocol.hashing import sha256
 from identic.protocol.ids import Digest, PartyId
+from tests.helpers.effort import examples
 from tests.node.conftest import Site
 
 ADA = PartyId(b"a" * 32)
@@ -173,7 +174,7 @@ def test_what_another_process_stores_and_removes_is_counted(
     worker.put(bytes(900))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     size=st.integers(0, 5000),
     cuts=st.lists(st.integers(0, 5000), max_size=5),

@@ -17,6 +17,7 @@ from identic.node.storage.sqlite import FILE, SqliteStorage
 from identic.protocol.errors import LocalError
 from identic.protocol.hashing import sha256
 from identic.protocol.ids import Digest
+from tests.helpers.effort import examples
 
 APPEND_FOR_EVER = """
 import sys
@@ -167,7 +168,7 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     assert "99" in refusal.value.problem
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.binary(max_size=40)), max_size=30))
 def test_the_log_is_the_list_of_first_appends(
     tmp_path_factory: pytest.TempPathFactory, appends: list[tuple[int, bytes]]

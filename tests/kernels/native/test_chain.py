@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import everywhere, floats
 
 UNARY = ["neg", "abs", "exp", "log", "tanh", "erf", "sigmoid", "sqrt", "rsqrt", "sin", "cos"]
@@ -132,7 +133,7 @@ SHAPES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 2**32), SHAPES, st.integers(1, 25))
 def test_op_8__a_chain_has_the_bits_of_its_operators(
     seed: int, shape: tuple[int, ...], steps: int

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from identic.kernels import _native
 from identic.kernels.arrays import Array
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import everywhere, floats
 
 NAMES = ("conv", "conv_dx", "conv_dw")
@@ -97,7 +98,7 @@ def test_num_10__op_41__blocks_give_the_bits_of_one_element_at_a_time(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_num_10__op_41__convolutions_of_any_shape(name: str, data: st.DataObject) -> None:
     draw = data.draw

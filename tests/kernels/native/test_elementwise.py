@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from identic.kernels import _native
 from identic.kernels.arrays import Array
 from identic.protocol.arithmetic import f32
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import SPECIAL, everywhere, floats
 
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
@@ -99,7 +100,7 @@ def over(array: Array, shape: tuple[int, ...]) -> list[int]:
 SHAPES = st.lists(st.sampled_from([1, 2, 3, 5, 17, 40]), min_size=1, max_size=4).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SHAPES, st.sampled_from(["add", "sub", "maximum", "lt"]), st.integers(0, 2**32))
 def test_op_2__operands_of_any_strides(shape: tuple[int, ...], name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -115,7 +116,7 @@ def test_op_2__operands_of_any_strides(shape: tuple[int, ...], name: str, seed: 
     assert everywhere(lambda: run(a, b)).tobytes() == run(*whole).tobytes()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SHAPES, st.sampled_from(INTEGER), st.sampled_from(["<i8", "<i4"]), st.integers(0, 2**32))
 def test_num_9__integers_wrap(shape: tuple[int, ...], name: str, kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -147,7 +148,7 @@ def test_num_9__integers_wrap(shape: tuple[int, ...], name: str, kind: str, seed
     assert np.array_equal(everywhere(run), want)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SHAPES, st.sampled_from(["u1", "<u2", "<u4", "<u8"]), st.integers(0, 2**32))
 def test_num_2__where_keeps_bits(shape: tuple[int, ...], kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from identic.kernels import _native
 from identic.kernels.arrays import Array
 from identic.protocol.arithmetic import f32
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import everywhere, floats
 
 SHAPES = [
@@ -77,7 +78,7 @@ def test_num_10__every_path_and_layout_gives_the_chains_of_the_rule(
         assert int(result.view("<u4")[i, j]) == element(a, b, i, j)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(0, 40),
     st.integers(0, 300),
@@ -97,7 +98,7 @@ def test_num_10__small_products_of_any_shape(
         assert int(result.view("<u4")[i, j]) == element(a, b, i, j)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.integers(1, 5),
     st.sampled_from([(128, 32, 128), (3, 70, 9), (40, 300, 20), (1, 5, 64)]),

@@ -12,6 +12,7 @@ from identic.kernels.arrays import Array
 from identic.protocol.arithmetic import f32
 from identic.protocol.arithmetic.permutation import permute
 from identic.protocol.arithmetic.philox import bounded, philox4x32, uniform24
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import everywhere, floats
 
 KINDS = ["u1", "<u2", "<u4", "<u8"]
@@ -22,7 +23,7 @@ def steps(array: Array) -> list[int]:
     return [s // array.itemsize for s in array.strides]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SHAPES, st.sampled_from(KINDS), st.integers(0, 2**32))
 def test_copies_between_any_strides(shape: tuple[int, ...], kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_copies_outside_their_arrays_are_refused() -> None:
         _native.copy_strided(out, 0, [1], x, 0, [1], [-1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 20), st.integers(0, 50), st.integers(0, 40), st.integers(0, 2**32))
 def test_op_4__rows_that_are_not_there_read_zero(
     rows: int, count: int, inner: int, seed: int
@@ -96,7 +97,7 @@ def test_op_4__rows_that_are_not_there_read_zero(
     assert np.array_equal(everywhere(run), want)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 30), st.integers(0, 12), st.sampled_from(KINDS), st.integers(0, 2**32))
 def test_op_4__windows_that_reach_outside_read_zero(
     size: int, length: int, kind: str, seed: int
@@ -117,7 +118,7 @@ def test_op_4__windows_that_reach_outside_read_zero(
     assert everywhere(run).tolist() == want
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SHAPES, st.sampled_from(KINDS), st.integers(0, 2**32))
 def test_op_4__gather(shape: tuple[int, ...], kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -154,7 +155,7 @@ def scatter(init: list[int], index: list[int], source: list[int], row: int) -> i
     return result
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.sampled_from([1, 2, 9, 40]),
     st.sampled_from([0, 1, 255, 256, 257, 1100]),

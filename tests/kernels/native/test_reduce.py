@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from identic.kernels import _native
 from identic.kernels.arrays import Array
 from identic.protocol.arithmetic import f32
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import everywhere, floats
 
 
@@ -82,7 +83,7 @@ def test_num_13__column_sums(n: int, inner: int) -> None:
         assert got[j] == column_sum(words(x[:, j]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(1, 6), st.integers(1, 300), st.sampled_from([0.0, 0.02, 0.9]), st.integers(0, 2**32)
 )

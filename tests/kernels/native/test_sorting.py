@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from identic.kernels import _native
 from identic.kernels.arrays import Array
 from identic.protocol.arithmetic import f32
+from tests.helpers.effort import examples
 from tests.kernels.native.machine import everywhere, floats
 
 ROWS = st.integers(1, 5)
@@ -32,7 +33,7 @@ def running_sums(values: list[int]) -> list[int]:
     return out
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(ROWS, LENGTHS, st.sampled_from([0.0, 0.01]), st.integers(0, 2**32))
 def test_op_30__running_sums(rows: int, n: int, special: float, seed: int) -> None:
     x = floats(np.random.default_rng(seed), (rows, n), special=special)
@@ -71,7 +72,7 @@ def expected(x: Array, *, descending: bool) -> Array:
     return np.argsort(~x if descending else x, axis=-1, kind="stable")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     ROWS,
     st.sampled_from([1, 2, 7, 60, 511, 512, 513, 2000, 9000]),
@@ -97,7 +98,7 @@ def test_op_31__positions(rows: int, n: int, kind: str, descending: bool, seed: 
         assert np.array_equal(everywhere(run), want[:, :count])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.sampled_from([0, 1, 2, 9, 70]),
     st.sampled_from([0, 1, 3, 200]),
@@ -132,7 +133,7 @@ def lines(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...], i
     return shape, tuple(sizes), axis
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["u1", "<u2", "<u4", "<u8"]), st.integers(0, 2**32))
 def test_op_32__scatter(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -153,7 +154,7 @@ def test_op_32__scatter(kind: str, seed: int) -> None:
     assert np.array_equal(everywhere(run), want)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32))
 def test_num_14__scatter_add_along_an_axis(seed: int) -> None:
     rng = np.random.default_rng(seed)

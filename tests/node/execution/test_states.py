@@ -25,6 +25,7 @@ from identic.protocol.encoding import encode
 from identic.protocol.errors import Code, IdenticError, ProtocolError
 from identic.protocol.hashing import sha256
 from identic.protocol.ids import Count, Digest, StepIndex, Unsigned
+from tests.helpers.effort import examples
 from tests.helpers.programs import mlp, mlp_data, mlp_state
 from tests.helpers.small_run import small_run
 from tests.node.execution.parts import Kept, keep
@@ -164,7 +165,7 @@ def test_exe_3__the_state_of_another_step_is_refused(kept: Kept) -> None:
     assert refused(lambda: load_state(job, kept.blobs, blob, 1, root)).rule == "EXE-3"
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_exe_3__a_state_with_any_other_byte_is_refused(kept: Kept, data: st.DataObject) -> None:
     job, root = kept.load(), kept.terms.initial_state

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from identic.protocol.arithmetic import f32
+from tests.helpers.effort import examples
 from tests.protocol.arithmetic.oracle import (
     INFINITY,
     NAN,
@@ -126,20 +127,20 @@ def exact_fma(a: int, b: int, c: int) -> int:
     return nearest(product + value(c), zero)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(a=patterns, b=patterns, c=patterns)
 def test_num_1__fma_is_the_exact_value_rounded_once(a: int, b: int, c: int) -> None:
     assert f32.fma(a, b, c) == exact_fma(a, b, c)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(a=patterns, b=patterns, offset=st.integers(-3, 3), flip=st.booleans())
 def test_num_1__fma_is_exact_under_cancellation(a: int, b: int, offset: int, flip: bool) -> None:
     c = (f32.mul(a, b) + offset) % (1 << 32) ^ (SIGN if flip else 0)
     assert f32.fma(a, b, c) == exact_fma(a, b, c)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(
     a=st.integers(0x1E000000, 0x21000000),
     b=st.integers(0x1E000000, 0x21000000),

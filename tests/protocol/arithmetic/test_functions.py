@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from identic.protocol.arithmetic import f32, functions
+from tests.helpers.effort import examples
 from tests.protocol.arithmetic.oracle import (
     INFINITY,
     NAN,
@@ -129,7 +130,7 @@ def test_num_7__function_is_the_nearest_number_on_edges_and_random_operands(
 
 
 @pytest.mark.parametrize(("function", "true"), FUNCTIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(x=patterns)
 def test_num_7__function_is_the_nearest_number(
     function: Function, true: Callable[[mpmath.mpf], mpmath.mpf], x: int

@@ -30,6 +30,7 @@ from identic.protocol.job.entries import Verdicts
 from identic.protocol.ops.folds import Element, Fold, Nested, Step, chain
 from tests.helpers.calls import BUILDERS, Maker
 from tests.helpers.counter_trace import counter_data, counter_plan, counter_state
+from tests.helpers.effort import examples
 from tests.helpers.execution import Lie, MemoryExecution
 from tests.helpers.game import (
     BUDGET_MS,
@@ -298,7 +299,7 @@ def test_dsp_17__a_side_that_is_silent_after_slow_drip_is_late_within_the_bound(
             assert (state.ruling.verdict, state.ruling.loser) == (Verdicts.LATE, Side.DEFENDER)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10**6), load=st.integers(1, 3), step_ms=st.integers(0, 20_000))
 def test_dsp_17__random_delays_never_harm_who_keeps_its_clock(
     seed: int, load: int, step_ms: int

@@ -12,6 +12,7 @@ from identic.protocol.hashing import sha256
 from identic.protocol.ids import Unsigned
 from identic.protocol.job.entries import Verdicts
 from tests.helpers.counter_trace import counter_data, counter_plan, counter_state
+from tests.helpers.effort import examples
 from tests.helpers.execution import MemoryExecution
 from tests.helpers.game import (
     Game,
@@ -90,7 +91,7 @@ def garbage(draw: st.DrawFn, move: Move | None) -> Move | None:
     return move
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data(), side=st.sampled_from(Side), width=st.sampled_from([2, 4, 2048]))
 def test_dsp_15__random_play_never_beats_honest_play(
     data: st.DataObject, side: Side, width: int

@@ -14,6 +14,7 @@ from identic.protocol.errors import IllegalMove
 from identic.protocol.ids import Millis
 from identic.protocol.job.entries import Verdicts
 from tests.helpers.counter_trace import counter_data, counter_plan, counter_state
+from tests.helpers.effort import examples
 from tests.helpers.execution import Lie, MemoryExecution
 from tests.helpers.game import (
     BUDGET_MS,
@@ -127,7 +128,7 @@ def played(delays: list[int], pauses: dict[int, int]) -> tuple[Ruling, int]:
     return state.ruling, away
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     delays=st.lists(st.sampled_from([0, 700, 5_000, 25_000]), min_size=1, max_size=7),
     pauses=st.dictionaries(st.integers(0, 17), st.integers(1, 10**7), max_size=6),

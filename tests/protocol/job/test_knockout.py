@@ -12,6 +12,7 @@ from identic.protocol.ids import Count, Millis
 from identic.protocol.job import contest as contests
 from identic.protocol.job.contest import Contest, Game, Member
 from identic.protocol.job.entries import Loser, Verdicts
+from tests.helpers.effort import examples
 from tests.protocol.job.world import (
     ANNA,
     FALSE,
@@ -100,7 +101,7 @@ def test_job_26__if_all_games_take_alike_the_rounds_are_the_logarithm(claims: in
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_job_23__job_24__any_course_leaves_one_claim_and_halves_the_rest(
     data: st.DataObject,
 ) -> None:

@@ -46,6 +46,7 @@ from identic.protocol.job.messages import (
 )
 from identic.protocol.job.state import Awaiting, Phase
 from identic.protocol.settlement.ledger import Bond, Issued, post
+from tests.helpers.effort import examples
 from tests.protocol.job.world import (
     ANNA,
     BERT,
@@ -416,4 +417,4 @@ class Play(RuleBasedStateMachine):
 
 
 TestPlay = Play.TestCase
-TestPlay.settings = settings(max_examples=300, stateful_step_count=25, deadline=None)
+TestPlay.settings = settings(max_examples=examples(300), stateful_step_count=25, deadline=None)

@@ -20,6 +20,7 @@ from identic.protocol.ops import TABLE
 from identic.protocol.ops.evaluate import element
 from identic.protocol.program.types import Instruction
 from identic.protocol.tensors import TensorType
+from tests.helpers.effort import examples
 
 KIND = TensorType.of(DType.FLOAT32, (2,))
 INPUTS = (KIND, TensorType.of(DType.FLOAT32, ()), TensorType.of(DType.BOOL, (2,)))
@@ -80,7 +81,7 @@ def bodies(draw: st.DrawFn) -> Body:
     return Body(INPUTS, tuple(made), places, tuple(outputs))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     body=bodies(),
     a=st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)),

@@ -35,6 +35,7 @@ from identic.protocol.ops.folds import (
 )
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import case
+from tests.helpers.effort import examples
 
 NEAR = 0x33800000  # 2^-24: added to 1 it is a tie
 ONE = 0x3F800000
@@ -188,7 +189,7 @@ def test_num_14__an_initial_negative_zero_becomes_plus_zero_when_there_is_a_sour
         assert element(made.call, 0, made.read) == want
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(count=st.integers(1, 3 * RUN), started=st.booleans())
 def test_op_7__long_running_sums_nest_and_keep_their_order(count: int, started: bool) -> None:
     items = vector(count, count)

@@ -29,6 +29,7 @@ from identic.protocol.program.context import context
 from identic.protocol.program.types import CONTEXT_TYPE
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import BUILDERS, Case, calls, case
+from tests.helpers.effort import examples
 
 F, I64, I32, B, U8 = DType.FLOAT32, DType.INT64, DType.INT32, DType.BOOL, DType.UINT8
 Kind = tuple[DType, tuple[int, ...]]
@@ -176,7 +177,7 @@ def every_step(fold: Fold) -> list[Step]:
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_op_6__folds_are_made_of_known_steps_on_operands_of_their_types(
     name: str, data: st.DataObject
@@ -261,7 +262,7 @@ def test_op_21__num_17__an_index_takes_two_words(seed: int, shard: int, i: int, 
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seed=seeds, bound=st.integers(1, 40), count=st.integers(1, 7), shards=st.integers(1, 3))
 def test_op_22__each_pass_visits_every_example_once(
     seed: int, bound: int, count: int, shards: int

@@ -17,6 +17,7 @@ from identic.protocol.ops.folds import MAX_ENTRIES, Fold, Nested
 from identic.protocol.ops.primitives import order_key
 from identic.protocol.tensors import MAX_BYTES, TensorType
 from tests.helpers.calls import SPECIAL, Maker, case
+from tests.helpers.effort import examples
 
 F, I64, I32, B, U8 = DType.FLOAT32, DType.INT64, DType.INT32, DType.BOOL, DType.UINT8
 Kind = tuple[DType, tuple[int, ...]]
@@ -104,7 +105,7 @@ def test_op_31__keys_grow_with_the_value(dtype: DType) -> None:
         assert (down[0] > down[1], down[0] == down[1]) == (x < y, x == y)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data(), dtype=NUMBERS, descending=st.booleans())
 def test_op_31__equal_elements_keep_their_order(
     data: st.DataObject, dtype: DType, descending: bool

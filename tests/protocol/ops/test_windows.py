@@ -20,6 +20,7 @@ from identic.protocol.ops.folds import MAX_ENTRIES, Constant, Element, Fold, Nes
 from identic.protocol.ops.windows import Axis, axes
 from identic.protocol.tensors import TensorType
 from tests.helpers.calls import Case, case
+from tests.helpers.effort import examples
 
 F, I64, I32 = DType.FLOAT32, DType.INT64, DType.INT32
 Kind = tuple[DType, tuple[int, ...]]
@@ -161,7 +162,7 @@ def test_prg_3__a_result_that_padding_makes_too_large_is_refused() -> None:
     refused("PRG-3", "conv", X, W, **near)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_op_40__windows_are_those_that_begin_in_steps_and_end_inside(seed: int) -> None:
     w = windows(random.Random(seed))

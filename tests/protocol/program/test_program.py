@@ -36,6 +36,7 @@ from identic.protocol.program.types import (
 from identic.protocol.program.unroll import unroll
 from identic.protocol.program.validate import Limits, validate
 from identic.protocol.tensors import TensorType
+from tests.helpers.effort import examples
 from tests.helpers.programs import SectionBuilder, mlp
 from tests.helpers.programs import f32 as floats
 
@@ -363,7 +364,7 @@ def test_prg_19__a_program_is_loaded_from_its_encoding_only() -> None:
     assert (caught.value.rule, caught.value.code) == ("PRG-19", Code.TOO_LARGE)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(at=st.integers(0, 10**6), to=st.integers(0, 255))
 def test_prg_19__a_changed_byte_is_refused_or_another_valid_program(at: int, to: int) -> None:
     data = bytearray(encode(PROGRAM))
