@@ -160,14 +160,15 @@ struct Rows : Spread<TILE_M, true> {
 
 /* Columns of right: a thread's line is worked out once, or each time from shared memory where it has several. */
 struct Columns : Spread<TILE_N, IDN_DIRECTION == IDN_DW> {
-  const float* at;
+  const float* at; /* of a thread's only line, else of offset 0 */
   const Part* table;
   const Part* lines;
-  Part mine;
+  int h, v; /* of its only line */
   Planes planes;
 
   IDN_MEMBER Columns(const float* right, const Table& steps, const Part* all, const Planes& of)
-      : at(right), table(steps.right), lines(all + l), mine(all[l]), planes(of) {}
+      : at(LINES == 1 ? right + all[l].offset : right), table(steps.right), lines(all + l), h(all[l].h), v(all[l].v),
+        planes(of) {}
 
   template <class Visit>
   IDN_MEMBER void each(int steps, Visit visit) const {
@@ -177,7 +178,7 @@ struct Columns : Spread<TILE_N, IDN_DIRECTION == IDN_DW> {
       const Part step = table[from + k + j * STEPS_APART];
 #pragma unroll
       for (int i = 0; i < LINES; ++i) {
-        const Part part = LINES == 1 ? mine : lines[i * LINES_APART];
+        const Part part = LINES == 1 ? Part{0, h, v} : lines[i * LINES_APART];
         long long more;
         /* OP-41: +0 stands for an element in the padding, or between two windows. */
         const bool inside = exists & planes.find(part.h + step.h, part.v + step.v, more);
@@ -264,8 +265,9 @@ convolve(float* __restrict__ out, const float* __restrict__ left, const float* _
 
   const Table table{steps, left_steps, shape};
   const bool dx = IDN_DIRECTION == IDN_DX;
-  const Planes planes{dx ? shape.down.count : shape.down.size, dx ? shape.across.count : shape.across.size,
-                      {(unsigned)shape.down.stride, (unsigned)v[15]}, {(unsigned)shape.across.stride, (unsigned)v[16]}};
+  /* From the parameters and not from the shape: these need no registers. */
+  const Planes planes{(int)sizes.v[dx ? 9 : 4], (int)sizes.v[dx ? 15 : 10],
+                      {(unsigned)sizes.v[6], (unsigned)v[15]}, {(unsigned)sizes.v[12], (unsigned)v[16]}};
   Operand<Rows> lefts(Rows(left + group * v[9] + row * v[7], table, v[7], min(rows - row, TILE_M)));
   Operand<Columns> rights(Columns(right + group * v[10], table, lines, planes));
   idn_contract(stored, lefts, rights, table, first, stop, (int)v[13]);

@@ -13,8 +13,9 @@
  * Sums     A thread's 64 chains fill half of the 128 registers that let two blocks share a multiprocessor. The
  *          sums of chunks and of groups, as many again, are wanted once in 256 steps: they stay in the thread's
  *          own memory, which is interleaved so that a warp reads it whole, and add 96 instructions to 16,384
- *          fused multiply-adds. A contraction of at most 256 steps does not touch them. (ptxas 12.9 spills nothing
- *          else for sm_75 to sm_90, and some 60 words for sm_100 and sm_120.)
+ *          fused multiply-adds. A contraction of at most 256 steps does not touch them. What is wanted at the end
+ *          of a chunk is worked out there, so that ptxas 12.9 spills nothing else for sm_75 to sm_120; but two words
+ *          a tile for sm_120 where steps lie beside each other in both operands.
  *
  * A block takes a range of k and may store its chunks or groups apart (`span`): cuda_fold.cu adds them up.
  * IDN_TILE_M, _N and _K, IDN_THREAD_M and _N, IDN_LANES_M tune speed only; no bit depends on them.
@@ -134,8 +135,8 @@ struct Operand {
 struct Owned {
   int m, n;
 
-  IDN_MEMBER Owned() {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  IDN_MEMBER explicit Owned(int thread) {
+    const int lane = thread % 32, warp = thread / 32;
     const int lane_n = (lane & 1) | (lane >> 1 & 2) | (LANES_N == 8 ? lane >> 2 & 4 : 0);
     const int lane_m = (lane >> 1 & 1) | (lane >> 2 & 2) | (LANES_M == 8 ? lane >> 2 & 4 : 0);
     m = warp / WARPS_N * (LANES_M * THREAD_M) + lane_m * 4;
@@ -147,10 +148,21 @@ struct Owned {
   IDN_MEMBER int column(int j) const { return n + j * (4 * LANES_N); }
 };
 
-/* The thread's own memory instead of registers: the compiler does not see what is behind the address. */
+/* The same number, worked out again: what comes of it is not kept in registers until it is wanted. */
+IDN_INLINE int idn_anew(int x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
+
+/*
+ * The thread's own memory instead of registers: the compiler does not see what is behind the address, nor that it
+ * could keep the address in a register while it is not wanted.
+ */
 IDN_INLINE Four* idn_in_memory(Four* at) {
 #ifdef __CUDA_ARCH__
-  asm("" : "+l"(at));
+  asm volatile("" : "+l"(at));
 #endif
   return at;
 }
@@ -167,23 +179,6 @@ struct Chains {
     for (int i = 0; i < THREAD_M; ++i) {
 #pragma unroll
       for (int j = 0; j < QUADS_N; ++j) sum[i][j] = Four{{0.0f, 0.0f, 0.0f, 0.0f}};
-    }
-  }
-
-  /* Puts `before` in front of each sum. */
-  IDN_MEMBER void add_behind(const Four* before) {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) {
-#pragma unroll
-      for (int j = 0; j < QUADS_N; ++j) sum[i][j] = idn_add_fours(before[i * QUADS_N + j], sum[i][j]);
-    }
-  }
-
-  IDN_MEMBER void keep(Four* to) const {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) {
-#pragma unroll
-      for (int j = 0; j < QUADS_N; ++j) to[i * QUADS_N + j] = sum[i][j];
     }
   }
 
@@ -239,18 +234,15 @@ IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<
   __shared__ Four right_stages[2 * RIGHT_STAGE / 4];
   float* const lefts = left_stages[0].x;
   float* const rights = right_stages[0].x;
-  Four group_room[QUADS], total_room[QUADS];
-  Four* const group = idn_in_memory(group_room);
-  Four* const total = idn_in_memory(total_room);
+  Four sums[2 * QUADS];
 
-  const Owned owned;
   Chains chains;
   chains.clear();
+  const Owned place((int)threadIdx.x);
 
   /* NUM-11: of the last tile's steps only those that exist are multiplied. */
   const int tiles = (int)((stop - first + TILE_K - 1) / TILE_K);
   const int last_steps = (int)(stop - first - (long long)(tiles - 1) * TILE_K);
-  const int first_chunk = (int)(first / CHUNK);
   int stage = 0, steps = tiles > 1 ? TILE_K : last_steps;
   table.make(first);
   left.fetch(lefts, steps);
@@ -264,16 +256,16 @@ IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<
     const int ahead = tile + 1;
     const bool more = ahead < tiles;
     const int next = ahead < tiles - 1 ? TILE_K : last_steps;
-    float* const next_left = lefts + (stage ^ 1) * LEFT_STAGE;
-    float* const next_right = rights + (stage ^ 1) * RIGHT_STAGE;
+    float* const next_left = lefts + (ahead & 1) * LEFT_STAGE;
+    float* const next_right = rights + (ahead & 1) * RIGHT_STAGE;
     if (more) {
       if (ahead % CHUNK_TILES == 0) table.make(first + (long long)ahead * TILE_K);
       left.fetch(next_left, next);
       right.fetch(next_right, next);
     }
 
-    const float* const left_tile = lefts + stage * LEFT_STAGE + owned.m;
-    const float* const right_tile = rights + stage * RIGHT_STAGE + owned.n;
+    const float* const left_tile = lefts + stage * LEFT_STAGE + place.m;
+    const float* const right_tile = rights + stage * RIGHT_STAGE + place.n;
     if (steps == TILE_K) {
 #pragma unroll
       for (int i = 0; i < TILE_K; ++i) {
@@ -294,26 +286,37 @@ IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<
       left.put(next_left, next);
       right.put(next_right, next);
     }
-    stage ^= 1;
+    stage = ahead & 1;
     steps = next;
     if (ahead % CHUNK_TILES != 0 && more) continue;
 
     /* NUM-10: the chunk ends; what came before it in its group, then in all groups, stands in front. */
-    const int chunk = first_chunk + tile / CHUNK_TILES;
+    const int chunk = (int)((first + (long long)tile * TILE_K) / CHUNK);
     const bool group_ends = !more || chunk % GROUP == GROUP - 1;
     const bool plane_ends = !more || span == 1 || (span == GROUP && group_ends);
-    if (span > 1 && chunk % GROUP > 0) chains.add_behind(group);
-    if (span > GROUP && chunk >= GROUP && group_ends) chains.add_behind(total);
-    if (plane_ends) {
-      const int plane = span == 1 ? chunk : span == GROUP ? chunk / GROUP : 0;
+    const bool behind_group = span > 1 && chunk % GROUP > 0;
+    const bool behind_total = span > GROUP && chunk >= GROUP && group_ends;
+    const int plane = span == 1 ? chunk : span == GROUP ? chunk / GROUP : 0;
+    const Owned owned(idn_anew((int)threadIdx.x));
+    Four* const group = idn_in_memory(sums);
+    Four* const total = group + QUADS;
+    Four* const room = group_ends ? total : group;
+    /* Four results at a time: were each step one for all, 64 sums would move into fours, and spill on the way. */
 #pragma unroll
-      for (int j = 0; j < QUADS_N; ++j) {
-        const typename Result::Quad quad = result.quad(owned.column(j));
+    for (int j = 0; j < QUADS_N; ++j) {
+      const typename Result::Quad quad = result.quad(owned.column(j));
 #pragma unroll
-        for (int i = 0; i < THREAD_M; ++i) result.store(plane, owned.row(i), quad, chains.sum[i][j].canonical());
+      for (int i = 0; i < THREAD_M; ++i) {
+        const int at = i * QUADS_N + j;
+        Four sum = chains.sum[i][j];
+        if (behind_group) sum = idn_add_fours(group[at], sum);
+        if (behind_total) sum = idn_add_fours(total[at], sum);
+        if (plane_ends) {
+          result.store(plane, owned.row(i), quad, sum.canonical());
+        } else {
+          room[at] = sum;
+        }
       }
-    } else {
-      chains.keep(group_ends ? total : group);
     }
     chains.clear();
   }
