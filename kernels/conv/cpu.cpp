@@ -66,9 +66,9 @@ bool empty(float* out, int64_t elements, int64_t k) {
 /* What conv and conv_dw share: the planes of x. */
 struct Read {
   Spread down, across;
-  int64_t phases; /* a single window a row needs no other */
+  int64_t phases; /* a single window a row needs no others */
   explicit Read(const ConvShape& s)
-      : down(padded(s.down)), across(padded(s.across)), phases(s.across.count == 1 ? 1 : s.across.stride) {}
+      : down(padded(s.down)), across(padded(s.across)), phases(s.across.count == 1 ? 1 : apart(s.across)) {}
 };
 
 }  // namespace
@@ -81,7 +81,7 @@ void conv(float* out, const float* x, const float* w, const ConvShape& s) {
   const int64_t most = most_beside(images * (in * s.plane() + results * columns) + results * k);
   if (!fits(read.down, read.across, read.phases, images * in, most)) return conv_plain(out, x, w, s);
   const Planes planes = make_planes(x, images * in, read.down, read.across, read.phases);
-  const Offsets lines = grid(images, in * planes.plane, s.down.count, s.down.stride * planes.row, s.across.count, 1);
+  const Offsets lines = grid(images, in * planes.plane, s.down.count, apart(s.down) * planes.row, s.across.count, 1);
   const Offsets steps = taps_of(s, planes);
   const Chains chains = Chains::every(k);
   Product p{};
@@ -143,7 +143,7 @@ void conv_dw(float* out, const float* grad, const float* x, const ConvShape& s) 
   if (!fits(read.down, read.across, read.phases, s.batch * in, most)) return conv_dw_plain(out, grad, x, s);
   const Planes planes = make_planes(x, s.batch * in, read.down, read.across, read.phases);
   const Offsets lines = taps_of(s, planes);
-  const Offsets steps = grid(s.batch, in * planes.plane, s.down.count, s.down.stride * planes.row, s.across.count, 1);
+  const Offsets steps = grid(s.batch, in * planes.plane, s.down.count, apart(s.down) * planes.row, s.across.count, 1);
   const Offsets given = grid(s.batch, results * s.windows(), 1, 0, s.windows(), 1);
   const Chains chains = Chains::every(k);
   Product p{};

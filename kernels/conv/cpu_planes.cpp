@@ -16,15 +16,15 @@ int64_t count_of(int64_t whole, int64_t part) { return (whole + part - 1) / part
 void fill_row(float* to, const float* from, const Spread& across, int64_t phases, int64_t length) {
   for (int64_t r = 0; r < phases; ++r, to += length) {
     if (across.step == 1) {
-      /* Column q of the phase is place q * phases + r + first. */
-      const int64_t shift = r + across.first;
-      const int64_t first = std::min(length, shift < 0 ? count_of(-shift, phases) : 0);
-      const int64_t stop = shift < across.size ? std::min(length, count_of(across.size - shift, phases)) : 0;
+      /* Column q of the phase is place q * apart + shift. */
+      const int64_t apart = phases * across.every, shift = r * across.every + across.first;
+      const int64_t first = std::min(length, shift < 0 ? count_of(-shift, apart) : 0);
+      const int64_t stop = shift < across.size ? std::min(length, count_of(across.size - shift, apart)) : 0;
       memset(to, 0, sizeof(float) * static_cast<size_t>(first));
-      if (phases == 1) {
+      if (apart == 1) {
         if (stop > first) memcpy(to + first, from + first + shift, sizeof(float) * static_cast<size_t>(stop - first));
       } else {
-        for (int64_t q = first; q < stop; ++q) to[q] = from[q * phases + shift];
+        for (int64_t q = first; q < stop; ++q) to[q] = from[q * apart + shift];
       }
       const int64_t end = std::max(first, stop);
       memset(to + end, 0, sizeof(float) * static_cast<size_t>(length - end));
@@ -55,7 +55,7 @@ Planes make_planes(const float* x, int64_t count, const Spread& down, const Spre
       const float* from = x + at * down.size * across.size;
       float* to = data + at * plane;
       for (int64_t i = 0; i < down.length; ++i, to += row) {
-        const int64_t place = i + down.first, p = place / down.step;
+        const int64_t place = i * down.every + down.first, p = place / down.step;
         if (place < 0 || place % down.step != 0 || p >= down.size) {
           memset(to, 0, sizeof(float) * static_cast<size_t>(row));
         } else {

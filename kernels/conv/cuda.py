@@ -6,12 +6,17 @@ tiles as matrix products are. Which kernel computes it, and in how many parts, t
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from identic.kernels.cuda.device import WAVES, Device, Kernel, Words
+import numpy as np
+
+from identic.kernels.conv.phases import Axis, Phase, most_steps, phases
+from identic.kernels.cuda.device import WAVES, Device, Kernel, Words, blocks_over
 from identic.kernels.matmul.cuda import (
     CHUNK,
     FLAT,
@@ -37,13 +42,13 @@ THIN = Tile(16, 128, 4, 4, 4)
 ALONE = Tile(1, 256, 1, 1, 1)
 """Elements of a block that computes each alone."""
 
+MOST_PHASES = 16
+"""Phases of both axes together, at most; tunes speed only."""
+
 _FAR = 1 << 30
 """Places and lines from this number on need 64 bits."""
 _PLAIN_COST = 30
 """Instructions of a product alone, in those of one in a tile."""
-
-Axis = Sequence[int]
-"""Size, window, stride, dilation, before, count."""
 
 
 @dataclass(frozen=True)
@@ -153,18 +158,23 @@ class Product:
         return self.direction == DX and self._over(2) > 1
 
 
-def kernel(tile: Tile, direction: int, *, strided: bool) -> Kernel:
-    """The kernel of a tile for a product."""
-    modes = {"IDN_DIRECTION": direction, "IDN_STRIDED": int(strided)}
+def kernel(tile: Tile, direction: int, *, strided: bool = False, phased: bool = False) -> Kernel:
+    """The kernel of a tile for a product, or for one phase of it."""
+    modes = {
+        "IDN_DIRECTION": direction,
+        "IDN_STRIDED": int(strided),
+        "IDN_PHASED": int(phased),
+    }
     macros = tuple((name, str(mode)) for name, mode in modes.items() if mode)
     # The file's own tile is FLAT.
     return Kernel("conv/cuda.cu", "convolve", (*(tile.macros if tile != FLAT else ()), *macros))
 
 
 EXAMPLES = (
-    kernel(FLAT, FORWARD, strided=False),
+    kernel(FLAT, FORWARD),
     kernel(FLAT, DX, strided=True),
-    kernel(THIN, DW, strided=False),
+    kernel(FLAT, DX, phased=True),
+    kernel(THIN, DW),
 )
 """Each product once."""
 
@@ -172,6 +182,11 @@ PLAIN = tuple(
     Kernel("conv/cuda_plain.cu", "convolve_plainly", (("IDN_DIRECTION", str(d)),) if d else ())
     for d in (FORWARD, DX, DW)
 )
+
+
+_MENDS = (*PLAIN[DX].defines, ("IDN_MENDS", "1"))
+FINITE = Kernel(PLAIN[DX].file, "find_finite", _MENDS)
+MEND = Kernel(PLAIN[DX].file, PLAIN[DX].entry, _MENDS)
 
 
 def tiled(product: Product) -> tuple[Tile, ...]:
@@ -189,7 +204,7 @@ def convolve(
     """A product cut as it is told, or chosen for the device."""
     plan = planned(Kind.of(device), how, product, on_border=on_border(out))
     if plan:
-        launch(device, plan, out, left, right)
+        launch(device, (plan,), out, left, right)
     elif product.elements:
         # NUM-10: an empty contraction is +0.
         fold(device, out, out, product.elements, 0, 1)
@@ -221,6 +236,70 @@ def planned(kind: Kind, how: Cut | None, product: Product, *, on_border: bool) -
     blocks = product.sizes[1] * how.ranges * -(-rows // how.tile.m) * -(-columns // how.tile.n)
     made = kernel(how.tile, product.direction, strided=product.strided)
     return Planned(made, (blocks,), Words(words, len(words)), product.elements, how)
+
+
+# ---- phases of the strides ------------------------------------------------------------------
+
+
+def phased(product: Product) -> bool:
+    """Whether a product is computed phase by phase."""
+    count = math.prod(min(axis[0], axis[2]) for axis in product.axes)
+    some = product.elements and product.matrix[2]
+    return bool(some and product.strided and count <= MOST_PHASES and tiled(product))
+
+
+@lru_cache(maxsize=1 << 10)
+def planned_phases(kind: Kind, how: Cut | None, product: Product) -> tuple[Planned, ...]:
+    """A launch for each phase; they write parts of one result, or of its planes."""
+    down, across = (phases(axis) for axis in product.axes)
+    if how is None:
+        rows, columns, steps = product.matrix
+        few = -(-columns // (len(down) * len(across)))
+        sizes = (product.sizes[1], rows, few, steps)
+        how = choose(kind, tiled(product), *sizes, product.elements)
+    return tuple(_phase(how, product, pair) for pair in itertools.product(down, across))
+
+
+def _phase(how: Cut, product: Product, pair: tuple[Phase, Phase]) -> Planned:
+    """The launch of one phase."""
+    (down, across), (vertical, horizontal) = pair, product.axes
+    batch, groups, _, outputs = product.sizes
+    rows, _, steps = product.matrix
+    places, windows = down.places * across.places, (vertical[1], horizontal[1])
+    most = most_steps(outputs, windows, pair, CHUNK)
+    words = (
+        *(*product.sizes, *down.axis(vertical[5]), *across.axis(horizontal[5])),
+        *(rows, batch * places, steps, places, *product.strides[1:]),
+        *(how.chunks, how.ranges, how.span, 0, 0, 0),
+        *(down.first * horizontal[0] + across.first, across.places),
+        *(vertical[2] * horizontal[0], horizontal[2], max(1, -(-most // how.tile.k))),
+        *(product.taps, horizontal[1], down.tap, down.apart, across.tap, across.apart),
+    )
+    blocks = groups * how.ranges * -(-rows // how.tile.m) * -(-batch * places // how.tile.n)
+    made = kernel(how.tile, DX, phased=True)
+    return Planned(made, (blocks,), Words(words, len(words)), product.elements, how)
+
+
+def conv_dx_by_phases(
+    device: Device, how: Cut | None, product: Product, out: Any, grad: Any, w: Any
+) -> None:
+    """A product that is ``phased``, cut as it is told or chosen for the device.
+
+    The products with +0 between windows change nothing but -0, where kernels are finite
+    (``cuda.cu``): where that may be otherwise an element is computed again with all of them.
+    """
+    kind = Kind.of(device)
+    launch(device, planned_phases(kind, how, product), out, w, grad)
+    plain = planned_plainly(kind, cut(ALONE, -(-product.matrix[2] // CHUNK), 1), product)
+    lines = product.sizes[1] * product.sizes[2]
+    finite = device.empty((lines,), np.dtype(np.int32))
+    threads = ALONE.threads
+    grid = (blocks_over(device, 32 * lines, threads),)
+    device.launch(FINITE, grid, (threads,), finite, w, plain.sizes)
+    device.launch(MEND, plain.grid, (threads,), out, w, grad, finite, plain.sizes)
+
+
+# ---- elements alone -------------------------------------------------------------------------
 
 
 def _choose_plainly(kind: Kind, product: Product) -> Cut:
@@ -256,6 +335,9 @@ def _convolve(
 ) -> None:
     """``conv`` or ``conv_dx``: of single places a product of ``w`` with each image as it lies."""
     product = Product.of(direction, sizes, axes)
+    if phased(product):
+        conv_dx_by_phases(device, None, product, out, gathered, w)
+        return
     if not product.pointwise:
         convolve(device, None, product, out, w, gathered)
         return

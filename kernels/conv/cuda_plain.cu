@@ -6,6 +6,8 @@
  * Shapes   Any: counts, padding, strides and dilation of 64 bits. Meant for numbers that cuda.cu cannot hold, and
  *          for groups of so few rows that its tiles would stay empty.
  * Launch   One-dimensional, any grid; a thread owns every idn_threads()-th element of each range.
+ * Mending  With IDN_MENDS only the elements are computed that cuda.cu may have wrong where it leaves out the zeros
+ *          between windows: those that are -0, and those of channels some of whose kernels are not finite.
  * Twins    reference.py (definition), cpu_plain.cpp, cuda.cu.
  */
 #include "conv/cuda_shape.h"
@@ -87,15 +89,45 @@ struct Element {
   }
 };
 
+#ifndef IDN_MENDS
+#define IDN_MENDS 0
+#endif
+
+#if IDN_MENDS
+constexpr unsigned WARP = 0xffffffffu;
+
+/* finite (G C): whether all of w that a channel is multiplied with is finite. A warp for each; sizes as below. */
+extern "C" __global__ void find_finite(int* __restrict__ finite, const float* __restrict__ w, const Words<21> sizes) {
+  const Shape<long long> s = idn_shape<long long>(sizes);
+  const int lane = threadIdx.x % 32;
+  for (long long line = idn_thread() / 32; line < s.groups * s.channels; line += idn_threads() / 32) {
+    unsigned most = 0;
+    for (long long o = 0; o < s.outputs; ++o) {
+      const float* from = w + ((line / s.channels * s.outputs + o) * s.channels + line % s.channels) * s.taps;
+      for (long long tap = lane; tap < s.taps; tap += 32) most = max(most, idn_bits(from[tap]) & 0x7fffffffu);
+    }
+    const bool endless = __any_sync(WARP, most >= 0x7f800000u);
+    if (lane == 0) finite[line] = !endless;
+  }
+}
+#endif
+
 /* sizes: the shape's sixteen; elements of out, steps, chunks of a range of k, ranges, chunks of a plane (`span`). */
 extern "C" __global__ void convolve_plainly(float* __restrict__ out, const float* __restrict__ left,
-                                            const float* __restrict__ right, const Words<21> sizes) {
+                                            const float* __restrict__ right,
+#if IDN_MENDS
+                                            const int* __restrict__ finite,
+#endif
+                                            const Words<21> sizes) {
   const Shape<long long> s = idn_shape<long long>(sizes);
   const long long elements = sizes.v[16], steps = sizes.v[17], chunks = sizes.v[18];
   const long long middles = IDN_DIRECTION == IDN_DW ? s.down.count : s.down.window;
   const long long inners = IDN_DIRECTION == IDN_DW ? s.across.count : s.across.window;
   for (long long i = idn_thread(); i < elements * sizes.v[19]; i += idn_threads()) {
     const Element element(s, left, right, i % elements);
+#if IDN_MENDS
+    if (idn_bits(out[i]) != 0x80000000u && finite[element.group * s.channels + element.row]) continue;
+#endif
     const long long first = i / elements * chunks;
     Walk k{Three<long long>(first * CHUNK, middles, inners), middles, inners};
     float group = 0.0f, total = 0.0f;

@@ -13,16 +13,26 @@
 
 namespace identic {
 
-/* Where the places of one axis lie in the planes: place p at p * step - first, in [0, length). */
+/*
+ * Where the places of one axis lie in the planes: place p at p * step - first, in [0, length); where `every` is not 1,
+ * of a step of 1, only each every-th of these is there.
+ */
 struct Spread {
   int64_t size, step, first, length;
+  int64_t every = 1;
 
   /* Whether places lie as they do in the tensor. */
-  bool plain() const { return step == 1 && first == 0 && length == size; }
+  bool plain() const { return step == 1 && first == 0 && length == size && every == 1; }
 };
 
-/* Places of the windowed tensor itself, with what its windows reach of the padding. */
-inline Spread padded(const WindowAxis& a) { return {a.size, 1, -a.before, (a.count - 1) * a.stride + a.span()}; }
+/* Places of the windowed tensor itself, with what its windows reach of the padding; windows of one place need no others. */
+inline Spread padded(const WindowAxis& a) {
+  if (a.window == 1) return {a.size, 1, -a.before, a.count, a.stride};
+  return {a.size, 1, -a.before, (a.count - 1) * a.stride + a.span()};
+}
+
+/* How far apart in such planes the first places of two neighbouring windows are. */
+inline int64_t apart(const WindowAxis& a) { return a.window == 1 ? 1 : a.stride; }
 
 /* Results of the windows as what a place of the operand reads, tap by tap backwards. */
 inline Spread between(const WindowAxis& a) {
