@@ -180,5 +180,5 @@ matmul(float* __restrict__ out, const float* __restrict__ left, const float* __r
                     sizes.v[10], sizes.v[11], sizes.v[12],
                     (int)min(m - row, (long long)TILE_M), (int)min(n - column, (long long)TILE_N), sizes.v[16] != 0};
   }
-  idn_contract(stored, lefts, rights, NoTable(), first, stop, (int)sizes.v[15]);
+  idn_contract(stored, lefts, rights, NoTable(), Even(first, stop), (int)sizes.v[15]);
 }

@@ -246,15 +246,17 @@ def fold(device: Device, out: Any, planes: Any, elements: int, number: int, span
     device.launch(FOLD, grid, (_BLOCK,), out, planes, elements, number, group)
 
 
-def launch(device: Device, plan: Planned, out: Any, left: Any, right: Any) -> None:
-    """Run a contraction, and add up the planes of its result if there are several."""
-    how = plan.how
+def launch(device: Device, parts: Sequence[Planned], out: Any, left: Any, right: Any) -> None:
+    """Run the parts of a contraction, all cut alike, and add up the planes of its result."""
+    how, elements = parts[0].how, parts[0].elements
     planes = out
     if how.planes > 1:
-        planes = device.empty((how.planes * plan.elements,), _FLOAT32)
-    device.launch(plan.kernel, plan.grid, (how.tile.threads,), planes, left, right, plan.sizes)
+        planes = device.empty((how.planes * elements,), _FLOAT32)
+    for part in parts:
+        threads = (how.tile.threads,)
+        device.launch(part.kernel, part.grid, threads, planes, left, right, part.sizes)
     if how.planes > 1:
-        fold(device, out, planes, plan.elements, how.planes, how.span)
+        fold(device, out, planes, elements, how.planes, how.span)
 
 
 def matmul(
@@ -309,10 +311,10 @@ def multiply(
     if m <= NARROW.n < n:
         # The product and the sum of two numbers do not depend on their order.
         plan = planned(Kind.of(device), how, (batch, n, m, k), strides[::-1], borders, turned=True)
-        launch(device, plan, out, b, a)
+        launch(device, (plan,), out, b, a)
         return
     plan = planned(Kind.of(device), how, sizes, strides, borders, turned=False)
-    launch(device, plan, out, a, b)
+    launch(device, (plan,), out, a, b)
 
 
 @lru_cache(maxsize=1 << 12)

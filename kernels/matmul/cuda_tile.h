@@ -214,21 +214,37 @@ struct Fragment {
 
 /* Nothing has to be made before the steps of a chunk are fetched. */
 struct NoTable {
-  IDN_MEMBER void make(long long) const {}
+  IDN_MEMBER void make(int) const {}
+};
+
+/* The tiles of steps [first, stop) where every chunk has all its steps, but for the last. */
+struct Even {
+  long long first;
+  int tiles, last_steps;
+
+  IDN_MEMBER Even(long long from, long long stop)
+      : first(from), tiles((int)((stop - from + TILE_K - 1) / TILE_K)),
+        last_steps((int)(stop - from - (long long)(tiles - 1) * TILE_K)) {}
+
+  /* Whether a tile begins a chunk; that chunk's number; the steps that exist of a tile. */
+  IDN_MEMBER bool begins(int tile) const { return tile % CHUNK_TILES == 0; }
+  IDN_MEMBER int chunk(int tile) const { return (int)((first + (long long)tile * TILE_K) / CHUNK); }
+  IDN_MEMBER int steps(int tile) const { return tile < tiles - 1 ? TILE_K : last_steps; }
 };
 
 /*
- * Steps [first, stop) of k; `first` begins a chunk, and a group where `span` is more than 1.
+ * The steps of k that `pace` goes through; it begins with a chunk, and with a group where `span` is more than 1.
  *
  * span     chunks of one plane of the result: 1 stores each chunk, GROUP each group, more the whole sum
- * table    make(k) is called by all threads before the steps of the chunk at k are fetched, when none reads those of
- *          the chunk before; it ends with a barrier where it writes what others read
+ * table    make(chunk) is called by all threads before the steps of a chunk are fetched or counted, when none reads
+ *          those of the chunk before; it ends with a barrier where it writes what others read
+ * pace     how many tiles there are and what steps of a chunk each has, as Even
  * result   quad(column): where four columns of the tile lie; store(plane, row, quad, four): four results of a row.
  *          Rows and columns may lie beyond the edge.
  */
-template <class Left, class Right, class Table, class Result>
+template <class Left, class Right, class Table, class Pace, class Result>
 IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<Right>& right, const Table& table,
-                             long long first, long long stop, int span) {
+                             const Pace& pace, int span) {
   constexpr int LEFT_STAGE = TILE_K * Left::ROW, RIGHT_STAGE = TILE_K * Right::ROW;
   __shared__ Four left_stages[2 * LEFT_STAGE / 4];
   __shared__ Four right_stages[2 * RIGHT_STAGE / 4];
@@ -241,25 +257,23 @@ IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<
   const Owned place((int)threadIdx.x);
 
   /* NUM-11: of the last tile's steps only those that exist are multiplied. */
-  const int tiles = (int)((stop - first + TILE_K - 1) / TILE_K);
-  const int last_steps = (int)(stop - first - (long long)(tiles - 1) * TILE_K);
-  int stage = 0, steps = tiles > 1 ? TILE_K : last_steps;
-  table.make(first);
+  table.make(pace.chunk(0));
+  int stage = 0, steps = pace.steps(0);
   left.fetch(lefts, steps);
   right.fetch(rights, steps);
   left.put(lefts, steps);
   right.put(rights, steps);
 
-  for (int tile = 0; tile < tiles; ++tile) {
+  for (int tile = 0; tile < pace.tiles; ++tile) {
     if (IDN_ASYNC) idn_end_copies();
     __syncthreads();
     const int ahead = tile + 1;
-    const bool more = ahead < tiles;
-    const int next = ahead < tiles - 1 ? TILE_K : last_steps;
+    const bool more = ahead < pace.tiles;
+    if (more && pace.begins(ahead)) table.make(pace.chunk(ahead));
+    const int next = pace.steps(ahead);
     float* const next_left = lefts + (ahead & 1) * LEFT_STAGE;
     float* const next_right = rights + (ahead & 1) * RIGHT_STAGE;
     if (more) {
-      if (ahead % CHUNK_TILES == 0) table.make(first + (long long)ahead * TILE_K);
       left.fetch(next_left, next);
       right.fetch(next_right, next);
     }
@@ -288,10 +302,10 @@ IDN_INLINE void idn_contract(const Result& result, Operand<Left>& left, Operand<
     }
     stage = ahead & 1;
     steps = next;
-    if (ahead % CHUNK_TILES != 0 && more) continue;
+    if (!pace.begins(ahead) && more) continue;
 
     /* NUM-10: the chunk ends; what came before it in its group, then in all groups, stands in front. */
-    const int chunk = (int)((first + (long long)tile * TILE_K) / CHUNK);
+    const int chunk = pace.chunk(tile);
     const bool group_ends = !more || chunk % GROUP == GROUP - 1;
     const bool plane_ends = !more || span == 1 || (span == GROUP && group_ends);
     const bool behind_group = span > 1 && chunk % GROUP > 0;

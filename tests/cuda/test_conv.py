@@ -15,7 +15,7 @@ from identic.kernels.arrays import Array
 from identic.kernels.conv import cuda
 from identic.kernels.conv.cuda import DW, DX, FORWARD, Product
 from identic.kernels.cuda.device import Kernel
-from identic.kernels.matmul.cuda import FLAT, LARGE, Kind, Tile, cut, launch
+from identic.kernels.matmul.cuda import FLAT, LARGE, Cut, Kind, Tile, cut, launch
 from tests.cuda.axes import Six, axes, axis
 from tests.cuda.operands import floats, same_bits
 from tests.cuda.shim.device import ORDERS, ShimDevice
@@ -57,7 +57,7 @@ def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, 
         else cuda.planned_plainly(Kind.of(device), how, product)
     )
     assert plan
-    launch(device, plan, out, left, right)
+    launch(device, (plan,), out, left, right)
     assert same_bits(device.download(out), want)
 
 
@@ -91,6 +91,72 @@ def test_num_10__chunks_apart_are_added_in_their_order(direction: int, stride: i
     short = Product(direction, (6, 2, 3, 2), (down, across))
     for ranges in (1, 9):
         check(ShimDevice(ranges % 3), short, None, ranges, seed=ranges)
+
+
+def check_phases(
+    device: ShimDevice, product: Product, how: Cut | None, arrays: list[Array]
+) -> Array:
+    """The gradient in x by phases against the CPU twin's element by element; gives it."""
+    shape, _ = operands(product, 0)
+    want = np.empty(shape, np.float32)
+    grad, w = arrays
+    _native.conv_dx(want, grad, w, product.sizes, *product.axes, plain=True)
+    out = device.empty(shape, want.dtype)
+    cuda.conv_dx_by_phases(device, how, product, out, device.upload(grad), device.upload(w))
+    assert same_bits(device.download(out), want)
+    return want
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.tuples(*[st.integers(1, 3)] * 4),
+    down=axes(),
+    across=axes(),
+    order=st.sampled_from(ORDERS),
+    seed=st.integers(0, 1000),
+)
+def test_op_41__a_gradient_by_phases_of_the_strides(
+    sizes: tuple[int, int, int, int], down: Six, across: Six, order: int, seed: int
+) -> None:
+    product = Product(DX, sizes, (down, across))
+    how = cut((FLAT, cuda.THIN)[seed % 2], -(-product.matrix[2] // 256), 1)
+    check_phases(ShimDevice(order), product, how, operands(product, seed)[1])
+
+
+@pytest.mark.parametrize(("taps", "outputs"), [(3, 200), (1, 600), (5, 170)])
+def test_num_10__chunks_of_phases_begin_where_they_would(taps: int, outputs: int) -> None:
+    product = Product(DX, (2, 2, 5, outputs), (axis(9, taps, 2, pad=1), axis(7, taps, 3, 2, 4)))
+    chunks = -(-product.matrix[2] // 256)
+    for tile, ranges in ((FLAT, 1), (cuda.THIN, chunks), (cuda.THIN, 2)):
+        how = cut(tile, chunks, ranges)
+        arrays = operands(product, 2 * ranges)[1]
+        check_phases(ShimDevice(ranges % 3), product, how, arrays)
+
+
+def test_op_41__what_zeros_between_windows_decide_is_computed_again() -> None:
+    product = Product(DX, (2, 2, 3, 4), (axis(8, 3, 2, pad=1), axis(9, 3, 2, pad=1)))
+    grad, w = (np.full_like(x, 0.5) for x in operands(product, 0)[1])
+    w[3, 1, 0, 0], w[5, 2, 2, 2] = np.inf, np.nan
+    endless = check_phases(ShimDevice(), product, None, [grad, w])
+    assert not np.isfinite(endless[:, [1, 5]]).any()
+    assert np.isfinite(endless[:, [0, 2, 3, 4]]).all()
+    # Products that vanish below zero, and zeros of either sign after them.
+    vanishing = [np.full_like(grad, -1e-30), np.full_like(w, 1e-30)]
+    vanishing[1][2:4] = 0.0
+    vanishing[1][0, :, ::2] = -0.0
+    zeros = check_phases(ShimDevice(), product, None, vanishing).view(np.uint32)
+    assert set(zeros.reshape(-1).tolist()) == {0, 1 << 31}
+    for arrays in ([grad, w], vanishing):
+        with pytest.raises(AssertionError):
+            check_phases(Unmended(), product, None, arrays)
+
+
+class Unmended(ShimDevice):
+    """A device that leaves out what is to be computed again."""
+
+    def launch(self, kernel: Kernel, *how: Any, **more: Any) -> None:
+        if kernel != cuda.MEND:
+            super().launch(kernel, *how, **more)
 
 
 def test_num_10__large_tiles_and_their_edges() -> None:
@@ -148,7 +214,8 @@ def test_windows_of_one_place_are_products_of_images(direction: int) -> None:
     product = Product(direction, (2, 1, 7, 6), (axis(8, 1), axis(16, 1)))
     assert [k.file for k in launch_all(product)] == ["matmul/cuda.cu"]
     strided = replace(product, axes=(axis(8, 1), axis(31, 1, 2)))
-    assert [k.file for k in launch_all(strided)] == ["conv/cuda.cu"]
+    phases = ["convolve"] * 2 + ["find_finite", "convolve_plainly"]
+    assert [k.entry for k in launch_all(strided)] == (phases if direction == DX else ["convolve"])
 
 
 def launch_all(product: Product) -> list[Kernel]:
