@@ -218,14 +218,16 @@ def test_the_operators_ruled_on_are_those_of_the_table() -> None:
 
 
 def test_the_folds_of_the_table_use_every_primitive() -> None:
-    used = set()
-    for name in TABLE:
-        for seed in range(400):
+    used: set[str] = set()
+    seeds = iter(range(400))
+    while used != set(PRIMITIVES):
+        seed = next(seeds)
+        for name in TABLE:
             call = BUILDERS[name](Maker(seed)).call
             if 1 <= call.output.elements <= 100 and call.op.cost(call).flops <= SMALL:
                 fold = call.op.fold(call, 0)
                 used |= {step_at(fold, path) for path in paths(fold)}
-    assert used == set(PRIMITIVES)
+        assert used <= set(PRIMITIVES)
 
 
 def step_at(fold: Fold, path: tuple[int, ...]) -> str:

@@ -43,7 +43,8 @@ def test_cap_1__a_model_on_the_meta_device_has_a_program_and_no_state(digest: st
     assert caught.value.rule == "CAP-1"
 
 
-@pytest.mark.parametrize("seed", ["1", pytest.param("77", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", ["1", "77"])
 def test_cap_2__another_process_makes_the_same_program(digest: str, seed: str) -> None:
     """Whatever order Python's sets have there, and whoever made the weights."""
     found = subprocess.run(

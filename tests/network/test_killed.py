@@ -54,6 +54,7 @@ def dispute(board: Board, job: JobId) -> Case | None:
     return next((case for case in board.cases.values() if case.job == job), None)
 
 
+@pytest.mark.long
 async def test_exe_10__killed_at_any_move_everybody_goes_on_to_the_same_ruling(town: Town) -> None:
     job = await town.post(Ask(steps=20, verifiers=1))
     opened = await town.until(lambda board: dispute(board, job))

@@ -175,6 +175,7 @@ def careless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     yield from running(LocalNetwork(folder, party))
 
 
+@pytest.mark.long
 async def test_a_lazy_verifier_falls_with_the_liar_it_vouched_for(careless: Town) -> None:
     town = careless
     job = await town.post(replace(ASK, verifiers=1, window_ms=120_000))
