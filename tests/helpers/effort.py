@@ -10,9 +10,9 @@ import os
 WHOLE = os.environ.get("IDENTIC_TESTS") == "all"
 """The run may take as long as it needs."""
 
-SHARE, LEAST = 3, 5
+SHARE, LEAST = 4, 5
 
 
 def examples(number: int) -> int:
-    """Examples to try, of ``number`` in a whole run: a third in a short one, at least 5."""
+    """Examples to try, of ``number`` in a whole run: a fourth in a short one, at least 5."""
     return number if WHOLE else min(number, max(number // SHARE, LEAST))
