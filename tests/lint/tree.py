@@ -6,6 +6,7 @@ links of ``src/identic``. Code made by protoc is left out: it follows its genera
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,12 +44,17 @@ def _package(path: Path) -> list[str]:
     return ["identic", *path.relative_to(ROOT).parent.parts]
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, module) for every import in the file, wherever it stands.
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Return (line, module) of every import in the file, wherever it stands.
 
     ``from a.b import c`` yields both ``a.b`` and ``a.b.c``, since ``c`` may be a module; relative
     imports are made absolute.
     """
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:

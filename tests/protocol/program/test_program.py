@@ -364,7 +364,7 @@ def test_prg_19__a_program_is_loaded_from_its_encoding_only() -> None:
     assert (caught.value.rule, caught.value.code) == ("PRG-19", Code.TOO_LARGE)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(at=st.integers(0, 10**6), to=st.integers(0, 255))
 def test_prg_19__a_changed_byte_is_refused_or_another_valid_program(at: int, to: int) -> None:
     data = bytearray(encode(PROGRAM))
