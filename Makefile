@@ -23,7 +23,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-arm test-arm-vectors bench bench-dispute lint format types check-cuda check-sanitizers exhaustive vectors generate check-generated packages install native build-arm build-sanitizers clean
+.PHONY: help demo test test-all test-arm test-arm-vectors test-avx512 bench bench-dispute lint format types check-cuda check-sanitizers exhaustive vectors generate check-generated packages install native build-arm build-sanitizers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -44,6 +44,9 @@ test-arm: $(INSTALL)  ## Run the vector suite on AArch64 code, cross-compiled, u
 
 test-arm-vectors: $(INSTALL)  ## Of these the golden vectors alone.
 	$(PY) -m tests.kernels.arm vectors $(PYTEST_ARGS)
+
+test-avx512: native  ## Run the golden vectors by AVX-512 instructions on a simulated processor (Bochs).
+	$(PY) -m tests.kernels.avx512 $(PYTEST_ARGS)
 
 build-arm:  ## Compile what test-arm runs; it needs no .venv.
 	$(PYTHON) -m tests.kernels.arm build

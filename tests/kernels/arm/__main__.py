@@ -1,9 +1,9 @@
 """``make test-arm``: the vector suite on AArch64 code, under an emulator.
 
 Compiles the kernels and their binding code with Debian's cross compiler into a program that
-answers calls (``server.cpp``), and runs the tests named below with that program, under qemu, in
-the place of the native module. ``python -m tests.kernels.arm build`` only compiles, for which no
-package of Python's is needed; ``python -m tests.kernels.arm vectors`` only runs the golden vectors.
+answers calls (``server.cpp``, ``serve.cpp``), and runs the tests named below with that program,
+under qemu, in the place of the native module. ``python -m tests.kernels.arm build`` only compiles,
+for which no package of Python's is needed; ``... vectors`` only runs the golden vectors.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def sources() -> list[Path]:
     """Everything that is not for another architecture."""
     kernels = [*ROOT.glob("kernels/native/*.cpp"), *ROOT.glob("kernels/*/cpu*.cpp")]
     kept = {path for path in kernels if "_avx" not in path.name}
-    return [*sorted(kept), HERE / "server.cpp"]
+    return [*sorted(kept), HERE / "server.cpp", HERE / "serve.cpp"]
 
 
 def build(compiler: str = COMPILER, extra: Sequence[str] = ("-static",)) -> Path:

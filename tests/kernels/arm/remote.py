@@ -11,6 +11,7 @@ import struct
 import subprocess
 import types
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,12 @@ class Remote(types.ModuleType):
 
     Args:
         command: what starts it.
+        kept: a file for every request and its answer, with their lengths before them.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], kept: Path | None = None) -> None:
         super().__init__("identic.kernels._native")
+        self._kept = kept.open("wb") if kept else None
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         remote = self
 
@@ -70,7 +73,10 @@ class Remote(types.ModuleType):
         pipe.write(struct.pack("<Q", len(message)) + message)
         pipe.flush()
         (size,) = struct.unpack("<Q", back.read(8))
-        result, written = Unpacker(back.read(size)).value()
+        reply = back.read(size)
+        if self._kept:
+            self._kept.write(_text(message) + _text(reply))
+        result, written = Unpacker(reply).value()
         if isinstance(result, str) and result in ERRORS and isinstance(written, str):
             raise ERRORS[result](written)
         for array, data in zip(outs, written, strict=True):
@@ -79,6 +85,8 @@ class Remote(types.ModuleType):
 
     def close(self) -> None:
         """End the process."""
+        if self._kept:
+            self._kept.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()

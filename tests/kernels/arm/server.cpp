@@ -1,10 +1,12 @@
 /*
- * Answers calls of the native module's functions on standard input and output.
+ * Answers calls of the native module's functions.
  *
- * A message is its length (eight bytes) and a value; numbers have their low byte first. A request is the
- * list (name, positional arguments, keyword arguments as a dictionary); an answer is the list (result, the
- * bytes of every writable array in order), or the list (kind of error, words). remote.py is the other side.
+ * A message is a value; numbers have their low byte first. A request is the list (name, positional
+ * arguments, keyword arguments as a dictionary); an answer is the list (result, the bytes of every
+ * writable array in order), or the list (kind of error, words). remote.py is the other side.
  */
+#include "server.h"
+
 #include <nanobind/nanobind.h>
 
 #include <cstdio>
@@ -149,21 +151,16 @@ Value answer(Value& request) {
 
 }  // namespace
 
-int main() {
+void begin() {
   nanobind::module_ m;
   register_module(m);
-  std::string message;
-  for (;;) {
-    char head[8];
-    if (std::fread(head, 1, 8, stdin) != 8) return 0;
-    message.resize(static_cast<size_t>(Reader{head}.number()));
-    if (std::fread(message.data(), 1, message.size(), stdin) != message.size()) return 1;
-    Value request = Reader{message.data()}.value();
-    Writer size, reply;
-    reply.value(answer(request));
-    size.number(static_cast<int64_t>(reply.made.size()));
-    std::fwrite(size.made.data(), 1, size.made.size(), stdout);
-    std::fwrite(reply.made.data(), 1, reply.made.size(), stdout);
-    std::fflush(stdout);
-  }
 }
+
+std::string answered(const std::string& message) {
+  Value request = Reader{message.data()}.value();
+  Writer reply;
+  reply.value(answer(request));
+  return reply.made;
+}
+
+std::string called(const std::string& message) { return Reader{message.data()}.value().items.at(0).text; }
