@@ -141,8 +141,8 @@ def write_disc(replay: Path) -> None:
     (disc / "isolinux" / "isolinux.cfg").write_text(MENU, encoding="ascii")
     boot = ["-b", "isolinux/isolinux.bin", "-c", "isolinux/boot.cat", "-no-emul-boot"]
     boot += ["-boot-load-size", "4", "-boot-info-table"]
-    disc_image = ["genisoimage", "-quiet", "-R", "-o", FOLDER / "disc.iso", *boot, disc]
-    subprocess.run(disc_image, check=True)
+    image = str(FOLDER / "disc.iso")
+    subprocess.run(["genisoimage", "-quiet", "-R", "-o", image, *boot, str(disc)], check=True)
 
 
 def simulated() -> str:
