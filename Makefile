@@ -100,7 +100,7 @@ install: $(INSTALL)  ## Make .venv and install the package, editable.
 $(DEPS): requirements.lock
 	rm -rf $(BUILD)
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --no-compile --no-deps --requirement requirements.lock
+	$(PY) -m pip install --quiet --no-compile --requirement requirements.lock
 	touch $@
 
 # Python code is read in place; new packages, the metadata and the build rules ask for a new install.
