@@ -14,8 +14,8 @@
  *          sums of chunks and of groups, as many again, are wanted once in 256 steps: they stay in the thread's
  *          own memory, which is interleaved so that a warp reads it whole, and add 96 instructions to 16,384
  *          fused multiply-adds. A contraction of at most 256 steps does not touch them. What is wanted at the end
- *          of a chunk is worked out there, so that ptxas 12.9 spills nothing else for sm_75 to sm_120; but two words
- *          a tile for sm_120 where steps lie beside each other in both operands.
+ *          of a chunk is worked out there, so that ptxas 12.9 spills nothing else for sm_75 to sm_120; but two or
+ *          three words a tile for sm_120 where steps lie beside each other in the right operand.
  *
  * A block takes a range of k and may store its chunks or groups apart (`span`): cuda_fold.cu adds them up.
  * IDN_TILE_M, _N and _K, IDN_THREAD_M and _N, IDN_LANES_M tune speed only; no bit depends on them.
