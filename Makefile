@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help demo test test-all test-arm test-arm-vectors test-avx512 bench bench-dispute lint format types check-cuda check-sanitizers exhaustive vectors generate check-generated packages install native build-arm build-sanitizers clean
 
 help:  ## List the targets.
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 # ---- what a newcomer runs -------------------------------------------------------------------
 

@@ -61,17 +61,21 @@ def check(device: ShimDevice, product: Product, tile: Tile | None, ranges: int, 
     assert same_bits(device.download(out), want)
 
 
+DRAWN: dict[str, Any] = {
+    "sizes": st.tuples(*[st.integers(1, 3)] * 4),
+    "down": axes(),
+    "across": axes(),
+    "order": st.sampled_from(ORDERS),
+    "seed": st.integers(0, 1000),
+}
+"""A small convolution, an order of threads, and a seed of its operands."""
+
+
 @pytest.mark.parametrize("tile", ["flat", "thin", "alone"])
 @pytest.mark.parametrize("direction", [FORWARD, DX, DW])
 def test_op_41__convolutions_of_any_shape(direction: int, tile: str) -> None:
     @settings(max_examples=examples(12), deadline=None)
-    @given(
-        sizes=st.tuples(*[st.integers(1, 3)] * 4),
-        down=axes(),
-        across=axes(),
-        order=st.sampled_from(ORDERS),
-        seed=st.integers(0, 1000),
-    )
+    @given(**DRAWN)
     def run(
         sizes: tuple[int, int, int, int], down: Six, across: Six, order: int, seed: int
     ) -> None:
@@ -107,14 +111,8 @@ def check_phases(
     return want
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    sizes=st.tuples(*[st.integers(1, 3)] * 4),
-    down=axes(),
-    across=axes(),
-    order=st.sampled_from(ORDERS),
-    seed=st.integers(0, 1000),
-)
+@settings(max_examples=examples(25), deadline=None)
+@given(**DRAWN)
 def test_op_41__a_gradient_by_phases_of_the_strides(
     sizes: tuple[int, int, int, int], down: Six, across: Six, order: int, seed: int
 ) -> None:

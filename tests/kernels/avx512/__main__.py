@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -48,6 +47,9 @@ TESTS = (
 PROCESSOR = "corei7_skylake_x"
 PATIENCE_S = 3600
 """How long the simulator may take."""
+
+GLANCE_S = 0.5
+"""How often its console is looked at."""
 
 SETTINGS = """\
 display_library: term
@@ -155,13 +157,16 @@ def simulated() -> str:
     # Its screen is a terminal that nobody reads; what is said goes to the serial port.
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm"}
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command, cwd=FOLDER, stdin=slave, stdout=slave, stderr=slave, env=environment
-    ) as process:
+    )
+    text = ""
+    try:
         os.set_blocking(master, False)
-        end, shown, text = time.monotonic() + PATIENCE_S, 0, ""
-        while process.poll() is None and time.monotonic() < end:
-            time.sleep(0.5)
+        shown = 0
+        for _ in range(int(PATIENCE_S / GLANCE_S)):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(GLANCE_S)
             with suppress(BlockingIOError):
                 os.read(master, 1 << 20)
             text = console.read_text(errors="replace") if console.exists() else ""
@@ -170,9 +175,12 @@ def simulated() -> str:
                 sys.stdout.write(f"{line}\n")
             shown = len(lines)
             sys.stdout.flush()
-            if "replay: end" in lines:
+            if "replay: end" in lines or process.returncode is not None:
                 break
+    finally:
+        # An interrupt would only bring it to a prompt of its own.
         process.kill()
+        process.wait()
     os.close(master)
     os.close(slave)
     return text
