@@ -145,7 +145,7 @@ class Case:
             "model": self.make(),
             "loss": classify,
             "optimizer": SGD(lr=0.05, momentum=0.9),
-            "data": Rows(images, random.integers(0, 5, 24), batch=8),
+            "data": Rows(images, random.integers(0, 5, 24), batch=8 * self.shards),
             "steps": 3,
             "shards": self.shards,
             "seed": 11,

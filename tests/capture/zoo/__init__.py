@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from identic.node.capture import AdamW, Average, Rows, TrainingJob, Windows
-from tests.capture.convnets import LeNet, ResNet
+from tests.capture.convnets import LeNet
 from tests.capture.zoo import images as of_images
 from tests.capture.zoo import language as lm
 
@@ -64,7 +64,7 @@ ZOO: dict[str, Animal] = {
     "lenet": Animal(
         "LeNet: convolutions under max pools", of_images.tripled(LeNet), of_images.classified
     ),
-    "resnet": Animal("ResNet with BatchNorm", of_images.tripled(ResNet), of_images.classified),
+    "resnet": Animal("ResNet-18 with BatchNorm", of_images.enlarged, of_images.classified),
     "gpt": Animal("GPT with tied weights", lm.GPT, lm.next_byte),
     "gpt_dropout": Animal("GPT with dropout", lambda: lm.GPT(0.1), lm.next_byte),
     "checkpoints": Animal(

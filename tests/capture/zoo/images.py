@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from torch.nn import functional as F
 # mypy: disable-error-code="no-any-return"
 
 WIDTH = 32
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "resnet_digits.py"
 
 
 class MLP(nn.Module):
@@ -96,6 +99,21 @@ def tripled(network: type[nn.Module]) -> Callable[[], nn.Module]:
             return self.head(self.inner(F.interpolate(x, scale_factor=2).expand(-1, 3, -1, -1)))
 
     return Enlarged
+
+
+def enlarged() -> nn.Module:
+    """The example's ResNet-18, narrow, for digits enlarged to 64 x 64."""
+    resnet = run_path(str(EXAMPLE))["ResNet18"]
+
+    class Enlarged(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = resnet(width=4, classes=10)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.inner(F.interpolate(x, scale_factor=8).expand(-1, 3, -1, -1))
+
+    return Enlarged()
 
 
 class Autoencoder(nn.Module):
