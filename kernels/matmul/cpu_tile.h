@@ -77,14 +77,7 @@ static void pack_left_columns(float* to, const float* from, int64_t k_stride, in
 static void pack_right_panel(float* to, const float* from, int64_t k_stride, int64_t column_stride,
                              int64_t columns, int64_t k) {
   int64_t done = 0;
-  if (columns == TILE_COLUMNS && column_stride == 1) {
-    for (; done < k; ++done) {
-#pragma GCC unroll 4
-      for (int j = 0; j < TILE_VECTORS; ++j) {
-        store(to + done * TILE_COLUMNS + j * W, load(from + done * k_stride + j * W));
-      }
-    }
-  } else if (columns == TILE_COLUMNS && k_stride == 1 && TRANSPOSE > 1) {
+  if (columns == TILE_COLUMNS && k_stride == 1 && TRANSPOSE > 1) {
     for (; done + TRANSPOSE <= k; done += TRANSPOSE) {
       for (int64_t j = 0; j < TILE_COLUMNS; j += TRANSPOSE) {
         transpose_block(reinterpret_cast<const uint32_t*>(from + j * column_stride + done), column_stride,
@@ -112,13 +105,36 @@ static void pack_left(Panels to, int64_t first, const float* from, int64_t row_s
   }
 }
 
+/*
+ * Whole panels of a right operand whose columns lie next to each other: a few panels at a time, so that each line of memory and
+ * each page is visited once.
+ */
+static void pack_right_rows(float* to, const float* from, int64_t k_stride, int64_t panels, int64_t k) {
+  constexpr int64_t GROUP = 8;
+  for (int64_t first = 0; first < panels; first += GROUP) {
+    const int64_t stop = first + GROUP < panels ? first + GROUP : panels;
+    for (int64_t q = 0; q < k; ++q) {
+      const float* source = from + q * k_stride + first * TILE_COLUMNS;
+      float* target = to + first * TILE_COLUMNS * k + q * TILE_COLUMNS;
+      for (int64_t panel = first; panel < stop; ++panel, source += TILE_COLUMNS, target += TILE_COLUMNS * k) {
+#pragma GCC unroll 4
+        for (int j = 0; j < TILE_VECTORS; ++j) store(target + j * W, load(source + j * W));
+      }
+    }
+  }
+}
+
 static void pack_right(Panels to, int64_t first, const float* from, int64_t k_stride, int64_t column_stride,
                        int64_t lines, int64_t k) {
   for (int64_t start = 0; start < k; start += MATMUL_CHUNK) {
     const int64_t part = k - start < MATMUL_CHUNK ? k - start : MATMUL_CHUNK;
-    for (int64_t j = 0; j < lines; j += TILE_COLUMNS) {
-      pack_right_panel(to.data + start * to.lines + (first + j) * part, from + j * column_stride + start * k_stride,
-                       k_stride, column_stride, lines - j < TILE_COLUMNS ? lines - j : TILE_COLUMNS, part);
+    float* target = to.data + start * to.lines + first * part;
+    const float* source = from + start * k_stride;
+    const int64_t whole = column_stride == 1 ? lines / TILE_COLUMNS : 0;
+    pack_right_rows(target, source, k_stride, whole, part);
+    for (int64_t j = whole * TILE_COLUMNS; j < lines; j += TILE_COLUMNS) {
+      pack_right_panel(target + j * part, source + j * column_stride, k_stride, column_stride,
+                       lines - j < TILE_COLUMNS ? lines - j : TILE_COLUMNS, part);
     }
   }
 }
@@ -229,7 +245,7 @@ static void multiply_chunks(const MatmulBlock& block) {
     }
     for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) {
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
-      const float* right = block.right.data + start * block.right.lines + (block.column + j) * k;
+      const float* right = block.right.data + (start - block.begin) * block.right.lines + (block.column + j) * k;
       const float* next = right + k * TILE_COLUMNS;
       const float* next_end = next + (j + TILE_COLUMNS < block.columns ? k * TILE_COLUMNS : 0);
       for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {

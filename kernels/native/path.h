@@ -42,7 +42,7 @@ struct MatmulBlock {
   int64_t left_row = 0;
   int64_t row, column;
   int64_t rows, columns, k;
-  /* The part of the group to add, of whole chains; left panels hold that part alone. */
+  /* The part of the group to add, of whole chains; panels hold that part alone. */
   int64_t begin = 0, end = MATMUL_GROUP;
   /* Ends of the chains, counted from the group's first k; null where each has 256. */
   const int64_t* ends = nullptr;

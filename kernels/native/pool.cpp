@@ -1,6 +1,7 @@
 #include "native/pool.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -59,6 +60,8 @@ void reset_this_thread() {}
 #endif
 
 /* ---- the pool --------------------------------------------------------------------------------- */
+
+constexpr uint64_t HUGE_PAGE = 1 << 21;  /* bytes of a page that large buffers ask for: fewer addresses to look up */
 
 thread_local bool inside_piece = false;
 
@@ -269,20 +272,32 @@ int threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 1024);
 }
 
-void parallel_for_erased(int64_t count, int64_t grain, PieceFunction function, void* context) {
-  if (count <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
+namespace {
+
+/* Pieces of so many on all threads, or all on the caller when it is to work alone. */
+void share(int64_t count, int64_t step, PieceFunction function, void* context) {
   Shared& state = shared();
-  const int64_t most = std::min<int64_t>(threads(), (count + grain - 1) / grain);
-  if (most <= 1 || inside_piece || !state.busy.try_lock()) {
+  if (step >= count || inside_piece || threads() == 1 || !state.busy.try_lock()) {
     function(context, 0, count);
     return;
   }
   std::lock_guard<std::mutex> lock(state.busy, std::adopt_lock);
-  /* Four pieces a thread even out unequal cores; grain keeps a piece worth the hand-over. */
-  const int64_t pieces = 4 * most;
-  const int64_t step = std::max(grain, (count + pieces - 1) / pieces);
   ready_pool(state).run(count, step, false, function, context);
+}
+
+}  // namespace
+
+void parallel_for_erased(int64_t count, int64_t grain, PieceFunction function, void* context) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t most = std::min<int64_t>(threads(), (count + grain - 1) / grain);
+  /* Four pieces a thread even out unequal cores; grain keeps a piece worth the hand-over. */
+  const int64_t pieces = most == 1 ? 1 : 4 * most;
+  share(count, std::max(grain, (count + pieces - 1) / pieces), function, context);
+}
+
+void parallel_each_erased(int64_t count, PieceFunction function, void* context) {
+  if (count > 0) share(count, 1, function, context);
 }
 
 FloatEnvironment float_environment() {
@@ -327,9 +342,14 @@ void* thread_buffer(int slot, uint64_t bytes) {
   if (buffers.size[slot] < bytes) {
     std::free(buffers.memory[slot]);
     buffers.size[slot] = 0;
-    const uint64_t rounded = (bytes + 4095) / 4096 * 4096;
-    buffers.memory[slot] = std::aligned_alloc(4096, rounded);
+    const uint64_t page = bytes >= HUGE_PAGE / 8 ? HUGE_PAGE : 4096;
+    const uint64_t rounded = (bytes + page - 1) / page * page;
+    buffers.memory[slot] = std::aligned_alloc(page, rounded);
     if (!buffers.memory[slot]) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    /* A refusal leaves small pages, which are slower and no fault. */
+    if (page == HUGE_PAGE) madvise(buffers.memory[slot], rounded, MADV_HUGEPAGE);
+#endif
     buffers.size[slot] = rounded;
   }
   return buffers.memory[slot];

@@ -22,6 +22,7 @@ int threads();
 
 using PieceFunction = void (*)(void* context, int64_t begin, int64_t end);
 void parallel_for_erased(int64_t count, int64_t grain, PieceFunction function, void* context);
+void parallel_each_erased(int64_t count, PieceFunction function, void* context);
 
 /* Calls body(begin, end) for disjoint pieces of [0, count), none shorter than grain except the last. */
 template <class Body>
@@ -31,6 +32,18 @@ void parallel_for(int64_t count, int64_t grain, Body&& body) {
       count, grain,
       [](void* context, int64_t begin, int64_t end) {
         (*static_cast<Plain*>(context))(begin, end);
+      },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+/* Calls body(i) for each i of [0, count), taken one by one in ascending order: the last should be the small ones. */
+template <class Body>
+void parallel_each(int64_t count, Body&& body) {
+  using Plain = std::remove_reference_t<Body>;
+  parallel_each_erased(
+      count,
+      [](void* context, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) (*static_cast<Plain*>(context))(i);
       },
       const_cast<void*>(static_cast<const void*>(&body)));
 }

@@ -124,6 +124,24 @@ def test_num_10__a_batch_is_its_products(
         assert result[i].tobytes() == multiply(a[i], b[0 if shared else i].T).tobytes()
 
 
+@pytest.mark.parametrize(("m", "k", "n"), [(2100, 40, 4200), (2100, 4200, 40), (20, 4200, 4200)])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_num_10__a_large_product_is_its_parts(m: int, k: int, n: int, threads: int) -> None:
+    """So many rows and columns are not packed at once, and a later group of k has sums of its own."""
+    rng = np.random.default_rng(m + k)
+    a, b = floats(rng, (m, k)), floats(rng, (k, n))
+    before = _native.threads()
+    try:
+        _native.set_threads(threads)
+        result = multiply(a, b)
+    finally:
+        _native.set_threads(before)
+    for i in range(0, m, 700):
+        for j in range(0, n, 1300):
+            part = multiply(a[i : i + 700], b[:, j : j + 1300])
+            assert result[i : i + 700, j : j + 1300].tobytes() == part.tobytes()
+
+
 def test_num_10__an_empty_contraction_is_plus_zero() -> None:
     result = everywhere(lambda: multiply(np.empty((3, 0), "<f4"), np.empty((0, 5), "<f4")))
     assert result.tobytes() == bytes(4 * 15)
