@@ -18,6 +18,7 @@ from identic.kernels.compiled import compile_step
 from identic.kernels.draft import ALIGNMENT
 from identic.kernels.engine import Calls
 from identic.kernels.operators import KERNELS
+from identic.kernels.reserve import Reserve
 from identic.protocol.ops.base import Call
 from identic.protocol.program.plan import StepPlan
 
@@ -46,6 +47,17 @@ class NativeEngine:
         return words(array)
 
 
+class StepEngine(NativeEngine):
+    """The native module for one prepared step, whose new tensors take the memory of old ones."""
+
+    def __init__(self) -> None:
+        self._reserve = Reserve()
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """A new row-major array."""
+        return self._reserve.empty(shape, dtype)
+
+
 class CpuBackend:
     """Runs operators with the native module.
 
@@ -68,8 +80,8 @@ class CpuBackend:
     def compile(self, plan: StepPlan, loads: Sequence[Array] = (), *, given: bool = True) -> Run:
         """The whole step prepared; one step of it runs at a time, and writes no array it reads."""
         del loads, given
-        return compile_step(plan, ENGINE)
+        return compile_step(plan, StepEngine())
 
 
 ENGINE = NativeEngine()
-"""The engine of every backend; it has no state of its own."""
+"""The engine of single operators; it has no state of its own."""

@@ -127,7 +127,7 @@ def test_num_10__a_batch_is_its_products(
 @pytest.mark.parametrize(("m", "k", "n"), [(2100, 40, 4200), (2100, 4200, 40), (20, 4200, 4200)])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_num_10__a_large_product_is_its_parts(m: int, k: int, n: int, threads: int) -> None:
-    """So many rows and columns are not packed at once, and a later group of k has sums of its own."""
+    """So many rows and columns are not packed at once; a later group of k has its own sums."""
     rng = np.random.default_rng(m + k)
     a, b = floats(rng, (m, k)), floats(rng, (k, n))
     before = _native.threads()
