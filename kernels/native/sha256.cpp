@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t BLOCK = 64;
 constexpr int64_t PIECE_BYTES = 1 << 15;
+constexpr int64_t AHEAD = 1 << 13;  /* bytes from a block to one that comes near meanwhile: two chunks on, in the next pair */
 
 alignas(64) constexpr uint32_t ROUND[64] = IDN_SHA_ROUNDS;
 
@@ -83,6 +84,7 @@ IDN_SHA_TARGET void compress_sha(State* states, const uint8_t* const* data, int6
     __m128i w[STREAMS][4];
     for (int s = 0; s < STREAMS; ++s) {
       before[s] = now[s];
+      __builtin_prefetch(data[s] + block * BLOCK + AHEAD);
       for (int i = 0; i < 4; ++i) {
         const __m128i* at = reinterpret_cast<const __m128i*>(data[s] + block * BLOCK + 16 * i);
         w[s][i] = _mm_shuffle_epi8(_mm_loadu_si128(at), swap);
