@@ -226,6 +226,8 @@ static void edge_tile(const MatmulBlock& block, int64_t k, Left left, const floa
 
 /* ---- block ------------------------------------------------------------------------------------- */
 
+constexpr int64_t NEAR = 1 << 13;  /* elements of panels that leave room for a few rows in the nearest cache */
+
 /* Adds a part of a group to a block of the result, chunk by chunk, so that the left panels stay near. */
 template <bool BY_ROWS>
 static void multiply_chunks(const MatmulBlock& block) {
@@ -243,25 +245,41 @@ static void multiply_chunks(const MatmulBlock& block) {
     } else if (!block.first_group) {
       into = start == 0 ? Into::add : Into::add_to_group_then_out;
     }
-    for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) {
+    const auto one = [&](int64_t i, int64_t j, const float* right) {
+      const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
-      const float* right = block.right.data + (start - block.begin) * block.right.lines + (block.column + j) * k;
-      const float* next = right + k * TILE_COLUMNS;
-      const float* next_end = next + (j + TILE_COLUMNS < block.columns ? k * TILE_COLUMNS : 0);
+      const Left left = BY_ROWS ? Left{block.plain_left + (block.row + i) * block.left_row + start, block.left_row, 1}
+                                : Left{block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k,
+                                       1, TILE_ROWS};
+      const float* group = block.group + i * block.group_stride + j;
+      float* out = target + i * stride + j;
+      const bool last = block.last_group && ends;
+      if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
+        tile<TILE_ROWS, TILE_VECTORS, BY_ROWS>(k, left, right, out, stride, group, block.group_stride, into, last);
+      } else {
+        edge_tile<BY_ROWS>(block, k, left, right, rows, columns, out, stride, group, into, last);
+      }
+    };
+    const float* panels = block.right.data + (start - block.begin) * block.right.lines + block.column * k;
+    if (BY_ROWS && block.columns * k <= NEAR) {
+      /* All panels stay near: the rows of the left operand are read once, the next ones coming near meanwhile. */
       for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {
-        /* The next panel comes near while this one is used: a part of it with each tile. */
-        for (int part = 0; part < 10 && next < next_end; ++part, next += 16) __builtin_prefetch(next, 0, 2);
-        const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
-        const Left left = BY_ROWS ? Left{block.plain_left + (block.row + i) * block.left_row + start, block.left_row, 1}
-                                  : Left{block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k,
-                                         1, TILE_ROWS};
-        const float* group = block.group + i * block.group_stride + j;
-        float* out = target + i * stride + j;
-        const bool last = block.last_group && ends;
-        if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
-          tile<TILE_ROWS, TILE_VECTORS, BY_ROWS>(k, left, right, out, stride, group, block.group_stride, into, last);
-        } else {
-          edge_tile<BY_ROWS>(block, k, left, right, rows, columns, out, stride, group, into, last);
+        const int64_t more = block.rows - i - TILE_ROWS < TILE_ROWS ? block.rows - i - TILE_ROWS : TILE_ROWS;
+        for (int64_t row = 0; row < more; ++row) {
+          const float* next = block.plain_left + (block.row + i + TILE_ROWS + row) * block.left_row + start;
+          for (int64_t at = 0; at < k; at += 16) __builtin_prefetch(next + at);
+        }
+        for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) one(i, j, panels + j * k);
+      }
+    } else {
+      for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) {
+        const float* right = panels + j * k;
+        const float* next = right + k * TILE_COLUMNS;
+        const float* next_end = next + (j + TILE_COLUMNS < block.columns ? k * TILE_COLUMNS : 0);
+        for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {
+          /* The next panel comes near while this one is used: a part of it with each tile. */
+          for (int part = 0; part < 10 && next < next_end; ++part, next += 16) __builtin_prefetch(next, 0, 2);
+          one(i, j, right);
         }
       }
     }
