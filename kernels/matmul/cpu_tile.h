@@ -226,7 +226,7 @@ static void edge_tile(const MatmulBlock& block, int64_t k, Left left, const floa
 
 /* ---- block ------------------------------------------------------------------------------------- */
 
-constexpr int64_t NEAR = 1 << 13;  /* elements of panels that leave room for a few rows in the nearest cache */
+constexpr int64_t NEAR = 1 << 15;  /* elements of panels that stay in a near cache beside a few rows */
 
 /* Adds a part of a group to a block of the result, chunk by chunk, so that the left panels stay near. */
 template <bool BY_ROWS>
