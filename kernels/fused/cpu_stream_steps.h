@@ -36,6 +36,14 @@ struct AnyDiv { IDN_INLINE F of(F x, F y) { return div(x, y); } };
 
 /* ---- steps ------------------------------------------------------------------------------------------ */
 
+/* Elements from a group to one that comes near meanwhile: a long step stands between the loads of one group and the next. */
+constexpr int64_t STREAM_AHEAD = 4 * STREAM_GROUP;
+
+IDN_INLINE F stream_operand(const float* x) {
+  __builtin_prefetch(x + STREAM_AHEAD);
+  return load(x);
+}
+
 IDN_INLINE float* stream_place(const StreamStep* step, uint8_t* const* places, int64_t at) {
   return reinterpret_cast<float*>(places[step->slot]) + at;
 }
@@ -44,7 +52,7 @@ static void stream_end(const StreamStep*, uint8_t* const*, int64_t, F, F, F, F, 
 
 static void stream_load(IDN_STREAM) {
   const float* x = stream_place(step, places, at);
-#define IDN_ONE(V, I) V = load(x + I * W);
+#define IDN_ONE(V, I) V = stream_operand(x + I * W);
   IDN_EACH(IDN_ONE)
 #undef IDN_ONE
   IDN_NEXT;
@@ -100,7 +108,7 @@ template <class Op, bool REVERSED, bool SPREAD>
 static void stream_binary(IDN_STREAM) {
   const float* x = stream_place(step, places, SPREAD ? 0 : at);
   auto of = [&](F v, int i) {
-    const F operand = SPREAD ? splat_from(x) : load(x + i * W);
+    const F operand = SPREAD ? splat_from(x) : stream_operand(x + i * W);
     return REVERSED ? Op::of(operand, v) : Op::of(v, operand);
   };
 #define IDN_ONE(V, I) V = of(V, I);
@@ -114,7 +122,7 @@ static void stream_comparison(IDN_STREAM) {
   const float* x = stream_place(step, places, SPREAD ? 0 : at);
   uint8_t* to = places[step->mask] + at;
   auto of = [&](F v, int i) {
-    const F operand = SPREAD ? splat_from(x) : load(x + i * W);
+    const F operand = SPREAD ? splat_from(x) : stream_operand(x + i * W);
     store_mask(to + i * W, REVERSED ? Op::of(operand, v) : Op::of(v, operand));
   };
 #define IDN_ONE(V, I) of(V, I);
@@ -128,7 +136,7 @@ static void stream_where(IDN_STREAM) {
   const float* x = stream_place(step, places, SPREAD ? 0 : at);
   const uint8_t* mask = places[step->mask] + at;
   auto of = [&](F v, int i) {
-    const F operand = SPREAD ? splat_from(x) : load(x + i * W);
+    const F operand = SPREAD ? splat_from(x) : stream_operand(x + i * W);
     const M taken = load_mask(mask + i * W);
     return REVERSED ? select(taken, operand, v) : select(taken, v, operand);
   };
