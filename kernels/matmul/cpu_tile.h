@@ -144,15 +144,12 @@ static void pack_right(Panels to, int64_t first, const float* from, int64_t k_st
 /* What becomes of the sum of one chunk. */
 enum class Into { store, add, add_to_group_then_out };
 
-/* Where the left operand lies for one tile: row i at step q is at data + i * row + q * step, one of both being 1. */
-struct Left {
-  const float* data;
-  int64_t row, step;
-};
-
-/* BY_ROWS: steps lie next to each other in a row of the left operand; otherwise the rows at a step do. */
+/*
+ * Where BY_ROWS, the rows of the left operand are left_stride apart and steps lie next to each other in a row; otherwise steps
+ * are left_stride apart and the rows at a step lie next to each other.
+ */
 template <int ROWS, int VECTORS, bool BY_ROWS>
-static void tile(int64_t k, Left left, const float* __restrict right, float* __restrict out, int64_t out_stride,
+static void tile(int64_t k, const float* __restrict left, int64_t left_stride, const float* __restrict right, float* __restrict out, int64_t out_stride,
                  const float* __restrict group, int64_t group_stride, Into into, bool last) {
   F sum[ROWS][VECTORS];
 #pragma GCC unroll 16
@@ -161,20 +158,19 @@ static void tile(int64_t k, Left left, const float* __restrict right, float* __r
 #pragma GCC unroll 4
     for (int j = 0; j < VECTORS; ++j) sum[i][j] = splat(0.0f);
   }
-  const float* __restrict from = left.data;
   const float* row[ROWS];
-  for (int i = 0; i < ROWS; ++i) row[i] = left.data + i * left.row;
+  for (int i = 0; i < ROWS; ++i) row[i] = left + i * left_stride;
   for (int64_t step = 0; step < k; ++step) {
     F b[VECTORS];
 #pragma GCC unroll 4
     for (int j = 0; j < VECTORS; ++j) b[j] = load(right + j * W);
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i) {
-      const F a = splat_from(BY_ROWS ? row[i] + step : from + i);
+      const F a = splat_from(BY_ROWS ? row[i] + step : left + i);
 #pragma GCC unroll 4
       for (int j = 0; j < VECTORS; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
     }
-    if (!BY_ROWS) from += left.step;
+    if (!BY_ROWS) left += left_stride;
     right += TILE_COLUMNS;
   }
 #pragma GCC unroll 16
@@ -190,7 +186,7 @@ static void tile(int64_t k, Left left, const float* __restrict right, float* __r
   }
 }
 
-using Tile = void (*)(int64_t, Left, const float*, float*, int64_t, const float*, int64_t, Into, bool);
+using Tile = void (*)(int64_t, const float*, int64_t, const float*, float*, int64_t, const float*, int64_t, Into, bool);
 
 template <int ROWS, int VECTORS, bool BY_ROWS>
 constexpr Tile tile_of(int rows, int vectors) {
@@ -205,12 +201,12 @@ constexpr Tile tile_of(int rows, int vectors) {
 
 /* One tile of rows x columns cells, by way of a full one in local memory when columns is no whole vector. */
 template <bool BY_ROWS>
-static void edge_tile(const MatmulBlock& block, int64_t k, Left left, const float* right, int64_t rows,
-                      int64_t columns, float* out, int64_t out_stride, const float* group, Into into, bool last) {
+static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, int64_t left_stride, const float* right,
+                      int64_t rows, int64_t columns, float* out, int64_t out_stride, const float* group, Into into, bool last) {
   const int vectors = static_cast<int>((columns + W - 1) / W);
   const Tile run = tile_of<TILE_ROWS, TILE_VECTORS, BY_ROWS>(static_cast<int>(rows), vectors);
   if (columns == vectors * W) {
-    run(k, left, right, out, out_stride, group, block.group_stride, into, last);
+    run(k, left, left_stride, right, out, out_stride, group, block.group_stride, into, last);
     return;
   }
   alignas(64) float cells[TILE_ROWS * TILE_COLUMNS];
@@ -220,7 +216,7 @@ static void edge_tile(const MatmulBlock& block, int64_t k, Left left, const floa
     if (into != Into::store) memcpy(cells + i * TILE_COLUMNS, out + i * out_stride, bytes);
     if (into == Into::add_to_group_then_out) memcpy(sums + i * TILE_COLUMNS, group + i * block.group_stride, bytes);
   }
-  run(k, left, right, cells, TILE_COLUMNS, sums, TILE_COLUMNS, into, last);
+  run(k, left, left_stride, right, cells, TILE_COLUMNS, sums, TILE_COLUMNS, into, last);
   for (int64_t i = 0; i < rows; ++i) memcpy(out + i * out_stride, cells + i * TILE_COLUMNS, bytes);
 }
 
@@ -248,16 +244,16 @@ static void multiply_chunks(const MatmulBlock& block) {
     const auto one = [&](int64_t i, int64_t j, const float* right) {
       const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
-      const Left left = BY_ROWS ? Left{block.plain_left + (block.row + i) * block.left_row + start, block.left_row, 1}
-                                : Left{block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k,
-                                       1, TILE_ROWS};
+      const float* left = BY_ROWS ? block.plain_left + (block.row + i) * block.left_row + start
+                                  : block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k;
+      const int64_t left_stride = BY_ROWS ? block.left_row : TILE_ROWS;
       const float* group = block.group + i * block.group_stride + j;
       float* out = target + i * stride + j;
       const bool last = block.last_group && ends;
       if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
-        tile<TILE_ROWS, TILE_VECTORS, BY_ROWS>(k, left, right, out, stride, group, block.group_stride, into, last);
+        tile<TILE_ROWS, TILE_VECTORS, BY_ROWS>(k, left, left_stride, right, out, stride, group, block.group_stride, into, last);
       } else {
-        edge_tile<BY_ROWS>(block, k, left, right, rows, columns, out, stride, group, into, last);
+        edge_tile<BY_ROWS>(block, k, left, left_stride, right, rows, columns, out, stride, group, into, last);
       }
     };
     const float* panels = block.right.data + (start - block.begin) * block.right.lines + block.column * k;
