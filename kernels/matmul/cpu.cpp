@@ -51,6 +51,11 @@ struct Part {
   int64_t row, rows, column, columns;
 };
 
+/* Whether the left operand is taken as it is. */
+bool is_plain(const Product& product, const Part& part) {
+  return product.left_strides.column == 1 && part.columns <= PLAIN_COLUMNS;
+}
+
 /* Room for lines, rounded up to whole panels, of k elements each. */
 Panels room(Slot slot, int64_t lines, int64_t tile, int64_t k) {
   const int64_t rounded = round_up(lines, tile);
@@ -62,7 +67,7 @@ void add_chunk(const Path& path, const Product& product, const Part& part, int64
   const Strides& s = product.left_strides;
   const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
   const int64_t block_columns = round_up(BLOCK_COLUMNS, path.matmul.tile_columns);
-  const bool plain = s.column == 1 && part.columns <= PLAIN_COLUMNS;
+  const bool plain = is_plain(product, part);
   float* const group = block.group;
   for (int64_t i = 0; i < part.rows; i += block_rows) {
     const float* left = product.left + (part.row + i) * s.row + k0 * s.column;
@@ -136,7 +141,7 @@ class Together {
       : path_(path),
         product_(product),
         part_(part),
-        plain_(product.left_strides.column == 1 && part.columns <= PLAIN_COLUMNS),
+        plain_(is_plain(product, part)),
         rows_(round_up(part.rows, path.matmul.tile_rows)),
         columns_(round_up(part.columns, path.matmul.tile_columns)) {
     const int64_t k = std::min(MATMUL_CHUNK, product.k);
@@ -194,7 +199,7 @@ class Together {
   Panels left(int half) const { return {left_ + half * rows_ * std::min(MATMUL_CHUNK, product_.k), rows_}; }
   Panels right(int half) const { return {right_ + half * columns_ * std::min(MATMUL_CHUNK, product_.k), columns_}; }
 
-  /* Some panels of a chunk: of the right operand, then of the left. */
+  /* Some panels of a chunk: of the left operand, then of the right. */
   void pack(const Chunk& chunk, int half, int64_t index) const {
     const int64_t k = chunk.end - chunk.begin, k0 = chunk.k0 + chunk.begin;
     const int64_t lefts = left_packings();
@@ -243,7 +248,7 @@ class Together {
   const Path& path_;
   const Product& product_;
   const Part part_;
-  const bool plain_;                    /* the left operand is taken as it is */
+  const bool plain_;
   const int64_t rows_, columns_;        /* rounded up to whole tiles */
   float *left_ = nullptr, *right_, *group_;  /* panels of two chunks; sums of a later group */
   int64_t piece_rows_, piece_columns_, down_, across_;

@@ -149,8 +149,9 @@ enum class Into { store, add, add_to_group_then_out };
  * are left_stride apart and the rows at a step lie next to each other.
  */
 template <int ROWS, int VECTORS, bool BY_ROWS>
-static void tile(int64_t k, const float* __restrict left, int64_t left_stride, const float* __restrict right, float* __restrict out, int64_t out_stride,
-                 const float* __restrict group, int64_t group_stride, Into into, bool last) {
+static void tile(int64_t k, const float* __restrict left, int64_t left_stride, const float* __restrict right,
+                 float* __restrict out, int64_t out_stride, const float* __restrict group, int64_t group_stride, Into into,
+                 bool last) {
   F sum[ROWS][VECTORS];
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; ++i) {
