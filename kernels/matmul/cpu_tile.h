@@ -211,7 +211,7 @@ static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, in
     return;
   }
   alignas(64) float cells[TILE_ROWS * TILE_COLUMNS];
-  alignas(64) float sums[TILE_ROWS * TILE_COLUMNS];
+  alignas(64) float sums[TILE_ROWS * TILE_COLUMNS] = {};
   const size_t bytes = sizeof(float) * static_cast<size_t>(columns);
   for (int64_t i = 0; i < rows; ++i) {
     if (into != Into::store) memcpy(cells + i * TILE_COLUMNS, out + i * out_stride, bytes);
