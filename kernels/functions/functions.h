@@ -121,8 +121,44 @@ IDN_INLINE F erf_by_doubles(F x) {
   return select(unordered(x, x), not_a_number(), v);
 }
 
+#if defined(IDN_FLOAT_TABLES) || defined(IDN_TABLES_OF_32)
+
+/* A result and the lanes in which it is known to be rounded right. */
+struct Settled { F value; M is_sure; };
+
+/* 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits. */
+constexpr float ROUNDER_TO_ONES = 0x1.8p23f;
+
 #ifdef IDN_FLOAT_TABLES
 #include "functions/pair_functions.h"
+#else
+#include "functions/table_functions.h"
+#endif
+
+/* e^x where a lane was not sure; many lanes are -inf where attention is masked. */
+IDN_NOINLINE F exp_with_care(F x) {
+  const M vanishes = lt(x, splat(-104.0f));
+  if (!any(vanishes)) return exp_by_doubles(x);
+  if (!any(opposite(vanishes))) return splat(0.0f);
+  const Settled found = exp_by_pairs(select(vanishes, splat(0.0f), x));
+  if (any(opposite(found.is_sure))) return exp_by_doubles(x);
+  return select(vanishes, splat(0.0f), found.value);
+}
+
+IDN_INLINE F exp_of(F x) {
+  const Settled found = exp_by_pairs(x);
+  if (__builtin_expect(any(opposite(found.is_sure)), 0)) return exp_with_care(x);
+  return found.value;
+}
+
+IDN_NOINLINE F erf_with_care(F x) { return erf_by_doubles(x); }
+
+IDN_INLINE F erf_of(F x) {
+  const Settled found = erf_by_pairs(x);
+  if (__builtin_expect(any(opposite(found.is_sure)), 0)) return erf_with_care(x);
+  return found.value;
+}
+
 #else
 IDN_INLINE F exp_of(F x) { return exp_by_doubles(x); }
 IDN_INLINE F erf_of(F x) { return erf_by_doubles(x); }

@@ -12,14 +12,10 @@
 
 #include "functions/pairs.h"
 
-/* 1.5 * 2^23, and 1.5 * 2^16: adding it rounds to a multiple of 1, and of 1 / 128. */
-constexpr float ROUNDER_TO_ONES = 0x1.8p23f;
+/* 1.5 * 2^16: adding it rounds to a multiple of 1 / 128. */
 constexpr float ROUNDER_TO_128THS = 0x1.8p16f;
 
 IDN_INLINE F opposite(F x) { return floats(bits(x) ^ splat_bits(0x80000000u)); }
-
-/* A result and the lanes in which it is known to be rounded right. */
-struct Settled { F value; M is_sure; };
 
 /* e^x as 2^(n >> 3) (high + low), n in the low bits of at; the sum is in (0.95, 2) and off by less than 2^-37. */
 struct ExponentialPair { F high, low; U at; };
@@ -56,29 +52,11 @@ IDN_INLINE Settled exp_by_pairs(F x) {
   return {scaled, both(same, le(absolute(x), splat(87.0f)))};
 }
 
-/* The same where a lane was not sure; many lanes are -inf where attention is masked. */
-IDN_NOINLINE F exp_with_care(F x) {
-  const M vanishes = lt(x, splat(-104.0f));
-  if (!any(vanishes)) return exp_by_doubles(x);
-  if (!any(opposite(vanishes))) return splat(0.0f);
-  const Settled found = exp_by_pairs(select(vanishes, splat(0.0f), x));
-  if (any(opposite(found.is_sure))) return exp_by_doubles(x);
-  return select(vanishes, splat(0.0f), found.value);
-}
-
-IDN_INLINE F exp_of(F x) {
-  const Settled found = exp_by_pairs(x);
-  if (__builtin_expect(any(opposite(found.is_sure)), 0)) return exp_with_care(x);
-  return found.value;
-}
-
-IDN_NOINLINE F erf_with_care(F x) { return erf_by_doubles(x); }
-
 /*
  * erf(r + d) = erf(r) + s (d - r d^2 + (2 r^2 - 1) / 3 d^3 + (r / 2 - r^3 / 3) d^4 + d^5 / 10 ...)
  * with s = 2 / sqrt(pi) e^(-r^2) and r the nearest multiple of 1/128. A number so small that the rests of its pairs are subnormal is never sure.
  */
-IDN_INLINE F erf_of(F x) {
+IDN_INLINE Settled erf_by_pairs(F x) {
   /* A NaN stays one, and makes no lane sure. */
   const F a = smaller(splat(3.99f), absolute(x));
   const F t = add(a, splat(ROUNDER_TO_128THS));
@@ -95,7 +73,5 @@ IDN_INLINE F erf_of(F x) {
   const F low = fma(row[2], bend, add(rest, fma(row[3], d, row[1])));
   const F error = fma(high, splat(0x1.8p-38f), splat(0x1p-120f));
   const F value = add(high, add(low, error));
-  const M same = eq(value, add(high, sub(low, error)));
-  if (__builtin_expect(any(opposite(same)), 0)) return erf_with_care(x);
-  return with_sign_of(value, x);
+  return {with_sign_of(value, x), eq(value, add(high, sub(low, error)))};
 }

@@ -17,6 +17,7 @@ IDN_INLINE F mul(F a, F b) { return {_mm512_mul_ps(a.v, b.v)}; }
 IDN_INLINE F div(F a, F b) { return {_mm512_div_ps(a.v, b.v)}; }
 IDN_INLINE F root(F a) { return {_mm512_sqrt_ps(a.v)}; }
 IDN_INLINE F fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+IDN_INLINE F fnma(F a, F b, F c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
 
 IDN_INLINE U load(const uint32_t* p) { return {_mm512_loadu_si512(p)}; }
 IDN_INLINE void store(uint32_t* p, U a) { _mm512_storeu_si512(p, a.v); }
@@ -50,8 +51,8 @@ IDN_INLINE M opposite(M a) { return {(__mmask16)~a.v}; }
 IDN_INLINE bool any(M a) { return a.v != 0; }
 IDN_INLINE F select(M m, F yes, F no) { return {_mm512_mask_blend_ps(m.v, no.v, yes.v)}; }
 /* a < b ? a : b and a > b ? a : b, so the second operand when one is NaN. */
-IDN_INLINE F smaller(F a, F b) { return select(lt(a, b), a, b); }
-IDN_INLINE F larger(F a, F b) { return select(lt(b, a), a, b); }
+IDN_INLINE F smaller(F a, F b) { return {_mm512_min_ps(a.v, b.v)}; }
+IDN_INLINE F larger(F a, F b) { return {_mm512_max_ps(a.v, b.v)}; }
 IDN_INLINE U select(M m, U yes, U no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
 /* NUM-2: x, or the one NaN. Clang takes one NaN for another unless it forgets where x comes from. */
 IDN_INLINE F canonical(F x) {
@@ -95,6 +96,15 @@ IDN_INLINE Lookup look_up_index(U index) {
 IDN_INLINE D look_up8(const double* table, Lookup at) {
   const __m512d all = _mm512_loadu_pd(table);
   return {_mm512_permutexvar_pd(at.lo, all), _mm512_permutexvar_pd(at.hi, all)};
+}
+
+#define IDN_TABLES_OF_32
+/* The number of a table that the low five bits of each lane choose. */
+IDN_INLINE F look_up32(const float* table, U at) {
+  return {_mm512_permutex2var_ps(_mm512_loadu_ps(table), at.v, _mm512_loadu_ps(table + 16))};
+}
+IDN_INLINE U look_up32(const uint32_t* table, U at) {
+  return {_mm512_permutex2var_epi32(_mm512_loadu_si512(table), at.v, _mm512_loadu_si512(table + 16))};
 }
 
 /* The 16 x 16 block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */

@@ -44,6 +44,10 @@ IDN_CALL Floats e_mul_ps(Floats a, Floats b) { IDN_FLOATS(a.f[i] * b.f[i]); }
 IDN_CALL Floats e_div_ps(Floats a, Floats b) { IDN_FLOATS(a.f[i] / b.f[i]); }
 IDN_CALL Floats e_sqrt_ps(Floats a) { IDN_FLOATS(__builtin_sqrtf(a.f[i])); }
 IDN_CALL Floats e_fmadd_ps(Floats a, Floats b, Floats c) { IDN_FLOATS(__builtin_fmaf(a.f[i], b.f[i], c.f[i])); }
+IDN_CALL Floats e_fnmadd_ps(Floats a, Floats b, Floats c) { IDN_FLOATS(__builtin_fmaf(-a.f[i], b.f[i], c.f[i])); }
+/* The second operand where one is NaN, or where both are zeros. */
+IDN_CALL Floats e_min_ps(Floats a, Floats b) { IDN_FLOATS(a.f[i] < b.f[i] ? a.f[i] : b.f[i]); }
+IDN_CALL Floats e_max_ps(Floats a, Floats b) { IDN_FLOATS(a.f[i] > b.f[i] ? a.f[i] : b.f[i]); }
 IDN_CALL uint16_t e_cmp_ps_mask(Floats a, Floats b, int predicate) {
   unsigned mask = 0;
   for (int i = 0; i < 16; ++i) {
@@ -93,6 +97,9 @@ IDN_CALL Words e_add_epi64(Words a, Words b) { IDN_WORDS64(e_get64(a, i) + e_get
 IDN_CALL Words e_slli_epi64(Words a, unsigned n) { IDN_WORDS64(n > 63 ? 0 : e_get64(a, i) << n); }
 IDN_CALL Words e_srli_epi64(Words a, unsigned n) { IDN_WORDS64(n > 63 ? 0 : e_get64(a, i) >> n); }
 IDN_CALL Words e_mask_blend_epi32(uint16_t k, Words a, Words b) { IDN_WORDS(k >> i & 1 ? b.w[i] : a.w[i]); }
+/* Bit 4 of an index chooses b, bits 0 to 3 the lane. */
+IDN_CALL Words e_permutex2var_epi32(Words a, Words at, Words b) { IDN_WORDS((at.w[i] & 16 ? b : a).w[at.w[i] & 15]); }
+IDN_CALL Floats e_permutex2var_ps(Floats a, Words at, Floats b) { IDN_FLOATS((at.w[i] & 16 ? b : a).f[at.w[i] & 15]); }
 IDN_CALL uint16_t e_cmpeq_epi32_mask(Words a, Words b) {
   unsigned mask = 0;
   for (int i = 0; i < 16; ++i) mask |= (unsigned)(a.w[i] == b.w[i]) << i;
@@ -155,6 +162,9 @@ IDN_CALL Words e_cvtepu32_epi64(HalfWords a) { IDN_WORDS64(a.w[i]); }
 #define _mm512_div_ps e_div_ps
 #define _mm512_sqrt_ps e_sqrt_ps
 #define _mm512_fmadd_ps e_fmadd_ps
+#define _mm512_fnmadd_ps e_fnmadd_ps
+#define _mm512_min_ps e_min_ps
+#define _mm512_max_ps e_max_ps
 #define _mm512_cmp_ps_mask e_cmp_ps_mask
 #define _mm512_mask_blend_ps e_mask_blend_ps
 #define _mm512_unpacklo_ps e_unpacklo_ps
@@ -179,6 +189,8 @@ IDN_CALL Words e_cvtepu32_epi64(HalfWords a) { IDN_WORDS64(a.w[i]); }
 #define _mm512_slli_epi64 e_slli_epi64
 #define _mm512_srli_epi64 e_srli_epi64
 #define _mm512_mask_blend_epi32 e_mask_blend_epi32
+#define _mm512_permutex2var_ps e_permutex2var_ps
+#define _mm512_permutex2var_epi32 e_permutex2var_epi32
 #define _mm512_cmpeq_epi32_mask e_cmpeq_epi32_mask
 #define _mm_maskz_set1_epi8 e_maskz_set1_epi8
 #define _mm_test_epi8_mask e_test_epi8_mask
