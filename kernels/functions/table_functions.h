@@ -114,8 +114,9 @@ IDN_INLINE Settled exp_by_pairs(F x) {
   const F b = fma(mul(r, r), series, fma(r, rest, rest));
   const F high = fma(power, r, power);
   const F low = fma(power, b, fma(power, r, sub(power, high)));
-  const F value = add(high, fma(power, splat(0x1p-36f), low));
-  const M same = eq(value, add(high, fnma(power, splat(0x1p-36f), low)));
+  const F error = floats(bits(power) - splat_bits(36u << 23));
+  const F value = add(high, add(low, error));
+  const M same = eq(value, add(high, sub(low, error)));
   return {value, both(same, le(absolute(x), splat(60.0f)))};
 }
 

@@ -80,6 +80,7 @@ class Chain {
     std::vector<StreamPlan> plan;
     std::vector<int> slots;  /* of the plan's numbers */
   };
+  struct Stream;
   struct Plan;
   struct View;
   struct Places;

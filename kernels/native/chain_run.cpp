@@ -37,13 +37,18 @@ void gather(void* to_, const void* from_, int64_t row_step, int64_t step, int64_
 
 }  // namespace
 
+/* A stage's stream on the path in use. */
+struct Chain::Stream {
+  std::vector<StreamStep> wide, narrow;
+};
+
 /* One call of run: the shape as (outer axes, rows, columns) and the operands' strides over it. */
 struct Chain::Plan {
   const std::vector<void*>* outputs;
   const std::vector<const void*>* inputs;
   std::vector<int64_t> outer;                /* sizes of the outer axes */
   std::vector<std::vector<int64_t>> strides; /* of each input: outer axes, rows, columns */
-  std::vector<std::vector<StreamStep>> streams; /* of each stage, on the path in use */
+  std::vector<Stream> streams;               /* of each stage */
   const Path* path;
   int64_t rows, columns;
   int64_t block_rows, block_columns;
@@ -164,14 +169,20 @@ bool Chain::run_stream(const Plan& plan, size_t stage, const View* views, Places
     columns *= rows;
     rows = 1;
   }
-  const StreamPath& path = plan.path->stream;
-  if (columns < path.group) return false;
+  const StreamPaths& paths = plan.path->stream;
+  if (columns < paths.narrow.group) return false;
   for (size_t i = 0; i < slots.size(); ++i) {
     const View& view = views[slots[i]];
     room.places[i] = view.data;
     room.steps[i] = view.row_step * bytes_of(view.kind);
   }
-  path.run(plan.streams[stage].data(), {room.places, room.steps, static_cast<int>(slots.size()), rows}, columns);
+  const StreamRows span = {room.places, room.steps, static_cast<int>(slots.size()), rows};
+  const Stream& stream = plan.streams[stage];
+  if (columns >= paths.wide.group) {
+    paths.wide.run(stream.wide.data(), span, columns);
+  } else {
+    paths.narrow.run(stream.narrow.data(), span, columns);
+  }
   return true;
 }
 
@@ -282,9 +293,10 @@ void Chain::run(const std::vector<void*>& outputs, const std::vector<const void*
   plan.strides = strides;
   plan.path = &current_path();
   for (const Stage& stage : stages_) {
-    plan.streams.emplace_back();
+    Stream& stream = plan.streams.emplace_back();
     for (const StreamPlan& step : stage.plan) {
-      plan.streams.back().push_back({plan.path->stream.step(step.code), step.slot, step.mask});
+      stream.wide.push_back({plan.path->stream.wide.step(step.code), step.slot, step.mask});
+      stream.narrow.push_back({plan.path->stream.narrow.step(step.code), step.slot, step.mask});
     }
   }
   /* Merge neighbouring axes that every input sees as one; the last axis stays when rows have a meaning. */

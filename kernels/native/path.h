@@ -123,6 +123,11 @@ struct StreamPath {
   void (*run)(const StreamStep* first, StreamRows rows, int64_t n);
 };
 
+/* The same steps for long rows and for rows that are shorter than a long group. */
+struct StreamPaths {
+  StreamPath wide, narrow;
+};
+
 /* ---- layout and random --------------------------------------------------------------------------- */
 
 struct LayoutPath {
@@ -140,7 +145,7 @@ struct Path {
   PoolPath pool;
   ElementwisePath elementwise;
   ReducePath reduce;
-  StreamPath stream;
+  StreamPaths stream;
   LayoutPath layout;
 };
 

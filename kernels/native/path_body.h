@@ -19,5 +19,6 @@ constexpr MatmulPath MATMUL = {TILE_ROWS, TILE_COLUMNS, pack_left, pack_right, m
 constexpr ConvPath CONV = {pack_near_steps<TILE_ROWS>, pack_near_steps<TILE_COLUMNS>, pack_near_lines};
 constexpr PoolPath POOL = {raise_maxima, find_maxima};
 constexpr ReducePath REDUCE = {sum_rows, sum_chunk, add_row, maximum_rows};
-constexpr StreamPath STREAM = {STREAM_GROUP, stream_step, run_stream};
+constexpr StreamPaths STREAM = {{WIDE_RUN * W, stream_step<WIDE_RUN>, run_stream<WIDE_RUN>},
+                                {NARROW_RUN * W, stream_step<NARROW_RUN>, run_stream<NARROW_RUN>}};
 constexpr LayoutPath LAYOUT = {transpose, uniform};

@@ -12,6 +12,12 @@ constexpr int LANES = 64;
 constexpr int LANE_VECTORS = LANES / W;
 constexpr int64_t ROW_BLOCK = 4096;
 
+/* A load, and of what a chain comes to later: in a chain a reduction is often the first to read an operand. */
+IDN_INLINE F load_ahead(const float* x) {
+  __builtin_prefetch(x + 512);
+  return load(x);
+}
+
 /* One row of at most 4,096 elements. */
 static float sum_short_row(const float* x, int64_t n) {
   F lanes[LANE_VECTORS];
@@ -20,7 +26,7 @@ static float sum_short_row(const float* x, int64_t n) {
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
 #pragma GCC unroll 64
-    for (int v = 0; v < LANE_VECTORS; ++v) lanes[v] = add(lanes[v], load(x + i + v * W));
+    for (int v = 0; v < LANE_VECTORS; ++v) lanes[v] = add(lanes[v], load_ahead(x + i + v * W));
   }
   if (i < n) {
     /* A lane without an element takes +0: a lane that starts at +0 is never -0, so nothing changes. */
@@ -34,12 +40,7 @@ static float sum_short_row(const float* x, int64_t n) {
 #pragma GCC unroll 32
     for (int v = 0; v < half; ++v) lanes[v] = add(lanes[v], lanes[v + half]);
   }
-  alignas(64) float last[W];
-  store(last, lanes[0]);
-  for (int half = W / 2; half > 0; half /= 2) {
-    for (int v = 0; v < half; ++v) last[v] = last[v] + last[v + half];
-  }
-  return last[0];
+  return sum_of_lanes(lanes[0]);
 }
 
 static float sum_row(const float* x, int64_t n) {
@@ -122,7 +123,7 @@ static void maximum_rows(float* out, const float* x, int64_t rows, int64_t n) {
     F most[VECTORS];
     M none[VECTORS / 2];
 #pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; ++v) most[v] = load(row + v * W);
+    for (int v = 0; v < VECTORS; ++v) most[v] = load_ahead(row + v * W);
 #pragma GCC unroll 2
     for (int v = 0; v < VECTORS / 2; ++v) none[v] = unordered(most[2 * v], most[2 * v + 1]);
     for (int64_t i = VECTORS * W; i < n; i += VECTORS * W) {
@@ -130,16 +131,13 @@ static void maximum_rows(float* out, const float* x, int64_t rows, int64_t n) {
       const float* from = row + (i + VECTORS * W <= n ? i : n - VECTORS * W);
       F next[VECTORS];
 #pragma GCC unroll 4
-      for (int v = 0; v < VECTORS; ++v) next[v] = load(from + v * W);
+      for (int v = 0; v < VECTORS; ++v) next[v] = load_ahead(from + v * W);
 #pragma GCC unroll 4
       for (int v = 0; v < VECTORS; ++v) most[v] = larger(next[v], most[v]);
 #pragma GCC unroll 2
       for (int v = 0; v < VECTORS / 2; ++v) none[v] = either(none[v], unordered(next[2 * v], next[2 * v + 1]));
     }
-    alignas(64) float lanes[W];
-    store(lanes, larger(larger(most[0], most[1]), larger(most[2], most[3])));
-    float best = lanes[0];
-    for (int v = 1; v < W; ++v) best = lanes[v] > best ? lanes[v] : best;
+    const float best = largest_of_lanes(larger(larger(most[0], most[1]), larger(most[2], most[3])));
     out[r] = best == 0.0f ? maximum_slowly(row, n) : any(either(none[0], none[1])) ? idn_float(IDN_NAN_BITS) : best;
   }
 }

@@ -17,6 +17,7 @@ IDN_INLINE F mul(F a, F b) { return {_mm256_mul_ps(a.v, b.v)}; }
 IDN_INLINE F div(F a, F b) { return {_mm256_div_ps(a.v, b.v)}; }
 IDN_INLINE F root(F a) { return {_mm256_sqrt_ps(a.v)}; }
 IDN_INLINE F fma(F a, F b, F c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+IDN_INLINE F fnma(F a, F b, F c) { return {_mm256_fnmadd_ps(a.v, b.v, c.v)}; }
 
 IDN_INLINE U load(const uint32_t* p) { return {_mm256_loadu_si256((const __m256i*)p)}; }
 IDN_INLINE void store(uint32_t* p, U a) { _mm256_storeu_si256((__m256i*)p, a.v); }
@@ -28,6 +29,8 @@ IDN_INLINE U operator-(U a, U b) { return {_mm256_sub_epi32(a.v, b.v)}; }
 IDN_INLINE U operator&(U a, U b) { return {_mm256_and_si256(a.v, b.v)}; }
 IDN_INLINE U operator|(U a, U b) { return {_mm256_or_si256(a.v, b.v)}; }
 IDN_INLINE U operator^(U a, U b) { return {_mm256_xor_si256(a.v, b.v)}; }
+IDN_INLINE U least(U a, U b) { return {_mm256_min_epu32(a.v, b.v)}; }
+IDN_INLINE U greatest(U a, U b) { return {_mm256_max_epu32(a.v, b.v)}; }
 template <int N> IDN_INLINE U shift_left(U a) { return {_mm256_slli_epi32(a.v, N)}; }
 template <int N> IDN_INLINE U shift_right(U a) { return {_mm256_srli_epi32(a.v, N)}; }
 template <int N> IDN_INLINE U shift_sign(U a) { return {_mm256_srai_epi32(a.v, N)}; }
@@ -59,6 +62,17 @@ IDN_INLINE F canonical(F x) {
   asm("" : "+x"(x.v));
 #endif
   return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x);
+}
+/* Lanes folded half onto half, the lower half left of the upper. */
+IDN_INLINE float sum_of_lanes(F a) {
+  a = add(a, {_mm256_permute2f128_ps(a.v, a.v, 1)});
+  a = add(a, {_mm256_shuffle_ps(a.v, a.v, 0x4e)});
+  return _mm256_cvtss_f32(add(a, {_mm256_shuffle_ps(a.v, a.v, 0xb1)}).v);
+}
+IDN_INLINE float largest_of_lanes(F a) {
+  a = larger(a, {_mm256_permute2f128_ps(a.v, a.v, 1)});
+  a = larger(a, {_mm256_shuffle_ps(a.v, a.v, 0x4e)});
+  return _mm256_cvtss_f32(larger(a, {_mm256_shuffle_ps(a.v, a.v, 0xb1)}).v);
 }
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {

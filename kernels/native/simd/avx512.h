@@ -29,6 +29,8 @@ IDN_INLINE U operator-(U a, U b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 IDN_INLINE U operator&(U a, U b) { return {_mm512_and_si512(a.v, b.v)}; }
 IDN_INLINE U operator|(U a, U b) { return {_mm512_or_si512(a.v, b.v)}; }
 IDN_INLINE U operator^(U a, U b) { return {_mm512_xor_si512(a.v, b.v)}; }
+IDN_INLINE U least(U a, U b) { return {_mm512_min_epu32(a.v, b.v)}; }
+IDN_INLINE U greatest(U a, U b) { return {_mm512_max_epu32(a.v, b.v)}; }
 template <int N> IDN_INLINE U shift_left(U a) { return {_mm512_slli_epi32(a.v, N)}; }
 template <int N> IDN_INLINE U shift_right(U a) { return {_mm512_srli_epi32(a.v, N)}; }
 template <int N> IDN_INLINE U shift_sign(U a) { return {_mm512_srai_epi32(a.v, N)}; }
@@ -54,12 +56,22 @@ IDN_INLINE F select(M m, F yes, F no) { return {_mm512_mask_blend_ps(m.v, no.v, 
 IDN_INLINE F smaller(F a, F b) { return {_mm512_min_ps(a.v, b.v)}; }
 IDN_INLINE F larger(F a, F b) { return {_mm512_max_ps(a.v, b.v)}; }
 IDN_INLINE U select(M m, U yes, U no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
-/* NUM-2: x, or the one NaN. Clang takes one NaN for another unless it forgets where x comes from. */
+/* NUM-2: x, or the one NaN: of a lane's eight classes, of which two are NaNs, the table takes the others from x. */
 IDN_INLINE F canonical(F x) {
-#if defined(__clang__) && defined(__AVX512F__)
-  asm("" : "+v"(x.v));
-#endif
-  return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x);
+  return {_mm512_fixupimm_ps(_mm512_castsi512_ps(_mm512_set1_epi32(IDN_NAN_BITS)), x.v, _mm512_set1_epi32(0x11111100), 0)};
+}
+/* Lanes folded half onto half, the lower half left of the upper. */
+IDN_INLINE float sum_of_lanes(F a) {
+  a = add(a, {_mm512_shuffle_f32x4(a.v, a.v, 0x4e)});
+  a = add(a, {_mm512_shuffle_f32x4(a.v, a.v, 0xb1)});
+  a = add(a, {_mm512_shuffle_ps(a.v, a.v, 0x4e)});
+  return _mm512_cvtss_f32(add(a, {_mm512_shuffle_ps(a.v, a.v, 0xb1)}).v);
+}
+IDN_INLINE float largest_of_lanes(F a) {
+  a = larger(a, {_mm512_shuffle_f32x4(a.v, a.v, 0x4e)});
+  a = larger(a, {_mm512_shuffle_f32x4(a.v, a.v, 0xb1)});
+  a = larger(a, {_mm512_shuffle_ps(a.v, a.v, 0x4e)});
+  return _mm512_cvtss_f32(larger(a, {_mm512_shuffle_ps(a.v, a.v, 0xb1)}).v);
 }
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {

@@ -60,6 +60,25 @@ IDN_CALL uint16_t e_cmp_ps_mask(Floats a, Floats b, int predicate) {
 }
 IDN_CALL Floats e_mask_blend_ps(uint16_t k, Floats a, Floats b) { IDN_FLOATS(k >> i & 1 ? b.f[i] : a.f[i]); }
 
+/*
+ * Of each lane of b its class chooses four bits of the lane of table: quiet NaN, signalling NaN, zero, one, -inf, +inf,
+ * negative, positive. Of the sixteen answers two are done: 0 keeps a, 1 takes b.
+ */
+IDN_CALL Floats e_fixupimm_ps(Floats a, Floats b, Words table, int) {
+  Floats r;
+  for (int i = 0; i < 16; ++i) {
+    const float x = b.f[i];
+    const uint32_t word = idn_bits(x);
+    const int of_value = x == 0 ? 2 : x == 1 ? 3 : word == 0xff800000u ? 4 : word == 0x7f800000u ? 5 : x < 0 ? 6 : 7;
+    const int of_nan = word & 0x400000u ? 0 : 1;
+    const uint32_t answer = table.w[i] >> 4 * (x != x ? of_nan : of_value) & 15;
+    if (answer > 1) abort();
+    r.f[i] = answer ? x : a.f[i];
+  }
+  return r;
+}
+IDN_CALL float e_cvtss_f32(Floats a) { return a.f[0]; }
+
 /* Within each quarter of four lanes: two from a, then two from b, chosen by two bits each. */
 template <int N> IDN_CALL Floats e_shuffle_ps_(Floats a, Floats b) {
   IDN_FLOATS((i % 4 < 2 ? a : b).f[i / 4 * 4 + (N >> 2 * (i % 4) & 3)]);
@@ -89,6 +108,8 @@ IDN_CALL Words e_sub_epi32(Words a, Words b) { IDN_WORDS(a.w[i] - b.w[i]); }
 IDN_CALL Words e_and_si512(Words a, Words b) { IDN_WORDS(a.w[i] & b.w[i]); }
 IDN_CALL Words e_or_si512(Words a, Words b) { IDN_WORDS(a.w[i] | b.w[i]); }
 IDN_CALL Words e_xor_si512(Words a, Words b) { IDN_WORDS(a.w[i] ^ b.w[i]); }
+IDN_CALL Words e_min_epu32(Words a, Words b) { IDN_WORDS(a.w[i] < b.w[i] ? a.w[i] : b.w[i]); }
+IDN_CALL Words e_max_epu32(Words a, Words b) { IDN_WORDS(a.w[i] > b.w[i] ? a.w[i] : b.w[i]); }
 IDN_CALL Words e_slli_epi32(Words a, unsigned n) { IDN_WORDS(n > 31 ? 0 : a.w[i] << n); }
 IDN_CALL Words e_srli_epi32(Words a, unsigned n) { IDN_WORDS(n > 31 ? 0 : a.w[i] >> n); }
 IDN_CALL Words e_srai_epi32(Words a, unsigned n) { IDN_WORDS((uint32_t)((int32_t)a.w[i] >> (n > 31 ? 31 : n))); }
@@ -165,6 +186,9 @@ IDN_CALL Words e_cvtepu32_epi64(HalfWords a) { IDN_WORDS64(a.w[i]); }
 #define _mm512_fnmadd_ps e_fnmadd_ps
 #define _mm512_min_ps e_min_ps
 #define _mm512_max_ps e_max_ps
+#undef _mm512_fixupimm_ps
+#define _mm512_fixupimm_ps e_fixupimm_ps
+#define _mm512_cvtss_f32 e_cvtss_f32
 #define _mm512_cmp_ps_mask e_cmp_ps_mask
 #define _mm512_mask_blend_ps e_mask_blend_ps
 #define _mm512_unpacklo_ps e_unpacklo_ps
@@ -181,6 +205,8 @@ IDN_CALL Words e_cvtepu32_epi64(HalfWords a) { IDN_WORDS64(a.w[i]); }
 #define _mm512_and_si512 e_and_si512
 #define _mm512_or_si512 e_or_si512
 #define _mm512_xor_si512 e_xor_si512
+#define _mm512_min_epu32 e_min_epu32
+#define _mm512_max_epu32 e_max_epu32
 #define _mm512_slli_epi32 e_slli_epi32
 #define _mm512_srli_epi32 e_srli_epi32
 #define _mm512_srai_epi32 e_srai_epi32

@@ -17,6 +17,7 @@ IDN_INLINE F mul(F a, F b) { return {vmulq_f32(a.v, b.v)}; }
 IDN_INLINE F div(F a, F b) { return {vdivq_f32(a.v, b.v)}; }
 IDN_INLINE F root(F a) { return {vsqrtq_f32(a.v)}; }
 IDN_INLINE F fma(F a, F b, F c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
+IDN_INLINE F fnma(F a, F b, F c) { return {vfmsq_f32(c.v, a.v, b.v)}; }
 
 IDN_INLINE U load(const uint32_t* p) { return {vld1q_u32(p)}; }
 IDN_INLINE void store(uint32_t* p, U a) { vst1q_u32(p, a.v); }
@@ -28,6 +29,8 @@ IDN_INLINE U operator-(U a, U b) { return {vsubq_u32(a.v, b.v)}; }
 IDN_INLINE U operator&(U a, U b) { return {vandq_u32(a.v, b.v)}; }
 IDN_INLINE U operator|(U a, U b) { return {vorrq_u32(a.v, b.v)}; }
 IDN_INLINE U operator^(U a, U b) { return {veorq_u32(a.v, b.v)}; }
+IDN_INLINE U least(U a, U b) { return {vminq_u32(a.v, b.v)}; }
+IDN_INLINE U greatest(U a, U b) { return {vmaxq_u32(a.v, b.v)}; }
 template <int N> IDN_INLINE U shift_left(U a) { return {vshlq_n_u32(a.v, N)}; }
 template <int N> IDN_INLINE U shift_right(U a) { return {vshrq_n_u32(a.v, N)}; }
 template <int N> IDN_INLINE U shift_sign(U a) {
@@ -57,6 +60,15 @@ IDN_INLINE F larger(F a, F b) { return select(lt(b, a), a, b); }
 IDN_INLINE U select(M m, U yes, U no) { return {vbslq_u32(m.v, yes.v, no.v)}; }
 /* NUM-2: x, or the one NaN. */
 IDN_INLINE F canonical(F x) { return select(unordered(x, x), floats(splat_bits(IDN_NAN_BITS)), x); }
+/* Lanes folded half onto half, the lower half left of the upper. */
+IDN_INLINE float sum_of_lanes(F a) {
+  a = add(a, {vextq_f32(a.v, a.v, 2)});
+  return vgetq_lane_f32(add(a, {vextq_f32(a.v, a.v, 1)}).v, 0);
+}
+IDN_INLINE float largest_of_lanes(F a) {
+  a = larger(a, {vextq_f32(a.v, a.v, 2)});
+  return vgetq_lane_f32(larger(a, {vextq_f32(a.v, a.v, 1)}).v, 0);
+}
 /* One byte a lane, 0 or 1. */
 IDN_INLINE void store_mask(uint8_t* p, M m) {
   uint32_t lanes[4];

@@ -17,6 +17,9 @@ IDN_INLINE F mul(F a, F b) { return {a.v * b.v}; }
 IDN_INLINE F div(F a, F b) { return {a.v / b.v}; }
 IDN_INLINE F root(F a) { return {__builtin_sqrtf(a.v)}; }
 IDN_INLINE F fma(F a, F b, F c) { return {idn_fma(a.v, b.v, c.v)}; }
+IDN_INLINE F fnma(F a, F b, F c) { return {idn_fma(-a.v, b.v, c.v)}; }
+IDN_INLINE float sum_of_lanes(F a) { return a.v; }
+IDN_INLINE float largest_of_lanes(F a) { return a.v; }
 
 IDN_INLINE U load(const uint32_t* p) { return {*p}; }
 IDN_INLINE void store(uint32_t* p, U a) { *p = a.v; }
@@ -28,6 +31,8 @@ IDN_INLINE U operator-(U a, U b) { return {a.v - b.v}; }
 IDN_INLINE U operator&(U a, U b) { return {a.v & b.v}; }
 IDN_INLINE U operator|(U a, U b) { return {a.v | b.v}; }
 IDN_INLINE U operator^(U a, U b) { return {a.v ^ b.v}; }
+IDN_INLINE U least(U a, U b) { return a.v < b.v ? a : b; }
+IDN_INLINE U greatest(U a, U b) { return a.v > b.v ? a : b; }
 template <int N> IDN_INLINE U shift_left(U a) { return {a.v << N}; }
 template <int N> IDN_INLINE U shift_right(U a) { return {a.v >> N}; }
 template <int N> IDN_INLINE U shift_sign(U a) { return {(uint32_t)((int32_t)a.v >> N)}; }

@@ -159,6 +159,44 @@ def test_op_8__a_chain_has_the_bits_of_its_operators(
     everywhere(run)
 
 
+DIVIDENDS = (0.0, 2.0**-60, 2.0**60, 1.0, 3.0)
+"""Numbers that lie at the borders of those that a chain divides by multiplications."""
+
+BEYOND = (-0.0, -1.0, 2.0**-61, 2.0**61, 1e-44, math.inf, -math.inf, math.nan)
+"""Numbers that it does not."""
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([64, 100, 128, 300]), st.booleans())
+def test_num_1__a_row_over_one_number_is_rounded_once(seed: int, width: int, some: bool) -> None:
+    """Every mantissa of dividend and divisor, at every distance; with ``some`` beyond the usual."""
+    rng = np.random.default_rng(seed)
+    rows = 12
+
+    def numbers(shape: tuple[int, ...]) -> Array:
+        words = rng.integers(0x21800000, 0x5D800001, shape, dtype=np.uint32)
+        return words.view(np.float32)
+
+    x, y = numbers((rows, width)), numbers((rows,))
+    x[rng.random(x.shape) < 0.1] = rng.choice(np.float32(DIVIDENDS))
+    y[:4] = np.float32([2.0**-60, 2.0**60, 1.0, 1.9999999])
+    if some:
+        x[rng.random(x.shape) < 0.01] = rng.choice(np.float32(BEYOND))
+        y[4:6] = rng.choice(np.float32(BEYOND), 2)
+    chain = _native.Chain([("float32", False), ("float32", True)], [("div", [0, 1])], [2])
+    with np.errstate(all="ignore"):
+        want = x / y[:, None]
+    want[np.isnan(want)] = np.float32(np.nan)
+
+    def run() -> Array:
+        out = np.empty_like(x)
+        chain.run([out], [x, y], x.shape, [[width, 1], [1, 0]])
+        assert out.tobytes() == want.tobytes()
+        return out
+
+    everywhere(run)
+
+
 def test_what_is_no_chain_is_refused() -> None:
     whole, of_rows, flag = ("float32", False), ("float32", True), ("bool", False)
     for inputs, code, outputs in (
