@@ -160,6 +160,13 @@ def cross_entropy_both(x: Tensor, y: Tensor) -> Sequence[Tensor]:
     return [loss.detach(), *torch.autograd.grad(loss, [x])]
 
 
+def embedding_both(weight: Tensor, y: Tensor, g: Tensor) -> Sequence[Tensor]:
+    """Rows of a table, and the table's gradient."""
+    weight = weight.detach().requires_grad_()
+    rows = F.embedding(y, weight)
+    return [rows.detach(), *torch.autograd.grad(rows, [weight], g)]
+
+
 def _numbers(*shape: int) -> Tensor:
     """Numbers around 0, not the same for two shapes."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
@@ -249,6 +256,7 @@ def benchmarks() -> Iterator[Benchmark]:
         ("layer norm", layer_norm, [rows, vector, vector]),
         ("layer norm and gradient", layer_norm_both, [rows, vector, vector, rows.flip(0)]),
         ("cross entropy and gradient", cross_entropy_both, [_numbers(ROWS, CLASSES), _classes()]),
+        ("embedding and gradient", embedding_both, [_numbers(CLASSES, WIDTH), _classes(), rows]),
     ):
         yield Benchmark(name, partial(_function, function, *inputs))
     yield Benchmark("adamw, 1 M numbers", _adamw)
