@@ -31,33 +31,66 @@ from identic.protocol.tensors import TensorType
 ROWS, WIDTH, WIDE, CLASSES = 2048, 128, 512, 256
 """Tokens of a step, width of the network, width between two layers, scores."""
 
+HEADS = 64
+"""Heads of all examples of a step."""
+
 Function = Callable[..., Sequence[Tensor]]
 
 
 # ---- matrix products ------------------------------------------------------------------------
 
 
-def product(size: int, form: str) -> Case:
-    """A square product; ``T`` in ``form`` means that the operand is stored transposed."""
+def product(m: int, k: int, n: int, form: str, *, count: int = 1) -> Case:
+    """Products of m x k and k x n; ``T`` in ``form``: that operand is stored transposed."""
     rng = np.random.default_rng(1)
-    stored = [rng.standard_normal((size, size), dtype=np.float32) for _ in form]
-    a, b = (x.T if letter == "T" else x for x, letter in zip(stored, form, strict=True))
-    outs = [np.empty_like(stored[0]) for _ in range(3)]
+    stored = [
+        rng.standard_normal((count, *shape[:: -1 if letter == "T" else 1]), dtype=np.float32)
+        for letter, shape in zip(form, ((m, k), (k, n)), strict=True)
+    ]
+    a, b = (
+        x.transpose(0, 2, 1) if letter == "T" else x for x, letter in zip(stored, form, strict=True)
+    )
+    outs = [np.empty((count, m, n), np.float32) for _ in range(3)]
     left, right, result = (torch.from_numpy(x) for x in (a, b, outs[1]))
-    steps = [(0, *element_strides(x)) for x in (a, b)]
+    steps = [element_strides(x) for x in (a, b)]
 
     def ours() -> Array:
-        _native.matmul(outs[0], a, b, 1, size, size, size, *steps)
+        _native.matmul(outs[0], a, b, count, m, n, k, *steps)
         return outs[0]
+
+    def theirs() -> Tensor:
+        if count > 1:
+            return torch.bmm(left, right, out=result)
+        return torch.mm(left[0], right[0], out=result[0])
 
     return Case(
         ours,
-        {
-            "torch": lambda: torch.mm(left, right, out=result),
-            "numpy": lambda: np.matmul(a, b, out=outs[2]),
-        },
-        fmas=size**3,
+        {"torch": theirs, "numpy": lambda: np.matmul(a, b, out=outs[2])},
+        fmas=count * m * n * k,
     )
+
+
+def _products() -> Iterator[Benchmark]:
+    """Square products, and those of a small GPT: a layer, its two gradients, one of attention."""
+    for size in (256, 512, 1024, 2048):
+        for form in ("NN", "NT", "TN"):
+            yield Benchmark(f"matmul {size} {form}", partial(product, size, size, size, form))
+    for m, k, n, form in (
+        (ROWS, WIDTH, WIDE, "NT"),
+        (ROWS, WIDE, WIDTH, "NN"),
+        (WIDTH, ROWS, WIDE, "TN"),
+    ):
+        yield Benchmark(f"matmul {m} x {k} x {n} {form}", partial(product, m, k, n, form))
+    head = 32
+    for m, k, n, form in (
+        (WIDTH, head, WIDTH, "NT"),
+        (WIDTH, WIDTH, head, "NN"),
+        (WIDTH, WIDTH, head, "TN"),
+    ):
+        yield Benchmark(
+            f"matmul {HEADS} of {m} x {k} x {n} {form}",
+            partial(product, m, k, n, form, count=HEADS),
+        )
 
 
 # ---- captured functions ---------------------------------------------------------------------
@@ -242,9 +275,7 @@ def _torch_adamw(start: Tensor, gradient: Array, *, fused: bool) -> Timed:
 
 def benchmarks() -> Iterator[Benchmark]:
     """Products first, then operators from the heaviest down."""
-    for size in (256, 512, 1024, 2048):
-        for form in ("NN", "NT", "TN") if size in (512, 1024) else ("NN",):
-            yield Benchmark(f"matmul {size} {form}", partial(product, size, form))
+    yield from _products()
     scores, gradient = (16, 4, WIDTH, WIDTH), _numbers(ROWS, WIDE)
     both = (_numbers(*scores), _numbers(*scores).flip(0))
     rows, vector = _numbers(ROWS, WIDTH), _numbers(WIDTH)

@@ -163,12 +163,14 @@ def test_both_sides_compute_the_same(benchmark: Benchmark) -> None:
         np.testing.assert_allclose(one, other.detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("form", ["NN", "NT", "TN"])
-def test_all_sides_multiply_the_same(form: str) -> None:
-    case = operators.product(64, form)
+def test_all_sides_multiply_the_same(form: str, count: int) -> None:
+    case = operators.product(20, 64, 36, form, count=count)
     ours = np.asarray(case.ours())
     for peer in case.peers.values():
-        np.testing.assert_allclose(ours, np.asarray(peer()), rtol=1e-3, atol=1e-4)
+        other = np.asarray(peer()).reshape(ours.shape)
+        np.testing.assert_allclose(ours, other, rtol=1e-3, atol=1e-4)
 
 
 # ---- on a device ------------------------------------------------------------------------------
