@@ -159,10 +159,10 @@ def test_op_8__a_chain_has_the_bits_of_its_operators(
     everywhere(run)
 
 
-DIVIDENDS = (0.0, 2.0**-60, 2.0**60, 1.0, 3.0)
+DIVIDENDS = np.array([0.0, 2.0**-60, 2.0**60, 1.0, 3.0], np.float32)
 """Numbers that lie at the borders of those that a chain divides by multiplications."""
 
-BEYOND = (-0.0, -1.0, 2.0**-61, 2.0**61, 1e-44, math.inf, -math.inf, math.nan)
+BEYOND = np.array([-0.0, -1.0, 2.0**-61, 2.0**61, 1e-44, math.inf, -math.inf, math.nan], np.float32)
 """Numbers that it does not."""
 
 
@@ -178,11 +178,11 @@ def test_num_1__a_row_over_one_number_is_rounded_once(seed: int, width: int, som
         return words.view(np.float32)
 
     x, y = numbers((rows, width)), numbers((rows,))
-    x[rng.random(x.shape) < 0.1] = rng.choice(np.float32(DIVIDENDS))
-    y[:4] = np.float32([2.0**-60, 2.0**60, 1.0, 1.9999999])
+    x = np.where(rng.random(x.shape) < 0.1, rng.choice(DIVIDENDS, x.shape), x)
+    y[:4] = [2.0**-60, 2.0**60, 1.0, 1.9999999]
     if some:
-        x[rng.random(x.shape) < 0.01] = rng.choice(np.float32(BEYOND))
-        y[4:6] = rng.choice(np.float32(BEYOND), 2)
+        x = np.where(rng.random(x.shape) < 0.01, rng.choice(BEYOND, x.shape), x)
+        y[4:6] = rng.choice(BEYOND, 2)
     chain = _native.Chain([("float32", False), ("float32", True)], [("div", [0, 1])], [2])
     with np.errstate(all="ignore"):
         want = x / y[:, None]
