@@ -36,10 +36,14 @@ struct AnyDiv { IDN_INLINE F of(F x, F y) { return div(x, y); } };
 
 /* ---- steps ------------------------------------------------------------------------------------------ */
 
-/* A load, and of a later group's, four ahead: a long step stands between the loads of one group and the next. */
-template <int RUN>
+/*
+ * Elements from those of a step to those that it asks for: a block of a chain. A later block comes near while this one is
+ * computed, operands as well as room for results.
+ */
+constexpr int64_t STREAM_AHEAD = 4096;
+
 IDN_INLINE F stream_operand(const float* x) {
-  __builtin_prefetch(x + 4 * RUN * W);
+  __builtin_prefetch(x + STREAM_AHEAD, 0, 2);
   return load(x);
 }
 
@@ -52,7 +56,7 @@ static void stream_end(const StreamStep*, uint8_t* const*, int64_t, F, F, F, F, 
 template <int RUN>
 static void stream_load(IDN_STREAM) {
   const float* x = stream_place(step, places, at);
-#define IDN_ONE(V, I) V = stream_operand<RUN>(x + I * W);
+#define IDN_ONE(V, I) V = stream_operand(x + I * W);
   IDN_EACH(IDN_ONE)
 #undef IDN_ONE
   IDN_NEXT;
@@ -70,8 +74,10 @@ static void stream_spread(IDN_STREAM) {
 template <int RUN, bool CANONICAL>
 static void stream_store(IDN_STREAM) {
   float* to = stream_place(step, places, at);
-#define IDN_ONE(V, I)            \
-  if (CANONICAL) V = canonical(V); \
+  /* What is made canonical is mostly a result, whose room is far; the others are temporaries, which are near. */
+#define IDN_ONE(V, I)                                                 \
+  if (CANONICAL) __builtin_prefetch(to + I * W + STREAM_AHEAD, 1, 2); \
+  if (CANONICAL) V = canonical(V);                                    \
   store(to + I * W, V);
   IDN_EACH(IDN_ONE)
 #undef IDN_ONE
@@ -114,7 +120,7 @@ template <int RUN, class Op, bool REVERSED, bool SPREAD>
 static void stream_binary(IDN_STREAM) {
   const float* x = stream_place(step, places, SPREAD ? 0 : at);
   auto of = [&](F v, int i) {
-    const F operand = SPREAD ? splat_from(x) : stream_operand<RUN>(x + i * W);
+    const F operand = SPREAD ? splat_from(x) : stream_operand(x + i * W);
     return REVERSED ? Op::of(operand, v) : Op::of(v, operand);
   };
 #define IDN_ONE(V, I) V = of(V, I);
@@ -164,7 +170,7 @@ static void stream_comparison(IDN_STREAM) {
   const float* x = stream_place(step, places, SPREAD ? 0 : at);
   uint8_t* to = places[step->mask] + at;
   auto of = [&](F v, int i) {
-    const F operand = SPREAD ? splat_from(x) : stream_operand<RUN>(x + i * W);
+    const F operand = SPREAD ? splat_from(x) : stream_operand(x + i * W);
     store_mask(to + i * W, REVERSED ? Op::of(operand, v) : Op::of(v, operand));
   };
 #define IDN_ONE(V, I) of(V, I);
@@ -178,7 +184,7 @@ static void stream_where(IDN_STREAM) {
   const float* x = stream_place(step, places, SPREAD ? 0 : at);
   const uint8_t* mask = places[step->mask] + at;
   auto of = [&](F v, int i) {
-    const F operand = SPREAD ? splat_from(x) : stream_operand<RUN>(x + i * W);
+    const F operand = SPREAD ? splat_from(x) : stream_operand(x + i * W);
     const M taken = load_mask(mask + i * W);
     return REVERSED ? select(taken, operand, v) : select(taken, v, operand);
   };

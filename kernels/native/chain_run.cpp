@@ -10,7 +10,7 @@
 namespace identic {
 namespace {
 
-constexpr int64_t BLOCK = 2048;    /* elements of a block: a dozen temporaries of it stay near */
+constexpr int64_t BLOCK = 4096;    /* elements of a block: a dozen temporaries of it stay near */
 constexpr int64_t PIECE = 1 << 14; /* elements of a block times instructions worth a hand-over */
 constexpr int SLOT_ROOMS = 3;      /* thread buffer that holds the temporaries */
 
