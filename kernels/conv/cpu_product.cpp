@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t BLOCK_ROWS_TARGET = 192; /* rows of a block: their chunk of 256 k fits a private cache */
 constexpr int64_t BLOCK_FLOATS = 1 << 16;  /* of the right operand, packed by one thread at a time */
 constexpr int64_t BLOCK_COLUMNS = 512;
+constexpr int64_t PLAIN_COLUMNS = 128;     /* for so few, panels of the left operand are not worth making */
 constexpr int64_t PIECE = 1 << 15;
 constexpr int64_t MOST_ROWS = 64;          /* of a register tile, on any path */
 constexpr int64_t MOST_CHAINS = MATMUL_GROUP / MATMUL_CHUNK;
@@ -19,7 +20,7 @@ constexpr int64_t MOST_CHAINS = MATMUL_GROUP / MATMUL_CHUNK;
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 int64_t count_of(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 
-/* One group of k and the left operand's panels for it. */
+/* One group of k, and the left operand's panels for it unless it is taken as it is. */
 struct Part {
   int64_t k0, k;
   bool first, last;
@@ -52,15 +53,15 @@ void pack_left(const Path& path, const Product& p, const Part& part, int64_t i, 
   });
 }
 
-void pack_right(const Path& path, const Product& p, const Part& part, Panels to, int64_t first, int64_t columns) {
-  const int64_t tile = path.matmul.tile_columns;
+/* Columns [first, first + columns), whole panels but for the last of all, of one chain. */
+void pack_right(const Path& path, const Product& p, const Part& part, Panels to, int64_t at, int64_t first, int64_t columns,
+                int64_t start, int64_t k) {
   const auto pack = p.near == Near::lines ? path.conv.pack_right_lines : path.conv.pack_right_steps;
-  each_chain(part, [&](int64_t start, int64_t k) {
-    for (int64_t j = 0; j < columns; j += tile) {
-      const int64_t lines = std::min(tile, columns - j);
-      pack(to.data + start * to.lines + j * k, p.right, p.line + first + j, lines, p.step + part.k0 + start, k);
-    }
-  });
+  const int64_t tile = path.matmul.tile_columns;
+  for (int64_t j = 0; j < columns; j += tile) {
+    const int64_t lines = std::min(tile, columns - j);
+    pack(to.data + start * to.lines + (at + j) * k, p.right, p.line + first + j, lines, p.step + part.k0 + start, k);
+  }
 }
 
 /* Rows [row, row + rows) of columns [first + column, + columns), packed from `first` on; columns of one image. */
@@ -70,7 +71,13 @@ void run_block(const Path& path, const Product& p, const Part& part, Panels righ
   MatmulBlock block;
   block.out = p.out + image * p.image_stride + row * p.columns + j;
   block.out_stride = p.columns;
-  block.left = part.left;
+  if (part.left.data) {
+    block.left = part.left;
+  } else {
+    block.plain_left = p.left + (p.left_step ? 0 : part.k0);
+    block.left_row = p.left_row;
+    block.left_step = p.left_step ? p.left_step + part.k0 : nullptr;
+  }
   block.right = right;
   block.row = row;
   block.column = column;
@@ -85,25 +92,50 @@ void run_block(const Path& path, const Product& p, const Part& part, Panels righ
   path.matmul.multiply_block(block);
 }
 
+/* Columns [first, first + columns), whose panels are made, of rows [row, row + rows): image by image. */
+void run_rows(const Path& path, const Product& p, const Part& part, Panels right, int64_t first, int64_t columns, int64_t row,
+              int64_t rows) {
+  for (int64_t j = 0; j < columns;) {
+    const int64_t width = std::min(columns - j, p.columns - (first + j) % p.columns);
+    run_block(path, p, part, right, row, rows, first, j, width);
+    j += width;
+  }
+}
+
 /* Columns [first, first + columns) of rows [row0, row0 + rows). */
 void run_columns(const Path& path, const Product& p, const Part& part, int64_t first, int64_t columns, int64_t row0,
                  int64_t rows) {
   const int64_t rounded = round_up(columns, path.matmul.tile_columns);
   const Panels right = {conv_buffer(SLOT_RIGHT, rounded * part.k), rounded};
-  pack_right(path, p, part, right, first, columns);
+  each_chain(part, [&](int64_t start, int64_t k) { pack_right(path, p, part, right, 0, first, columns, start, k); });
   const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
   for (int64_t row = row0; row < row0 + rows; row += block_rows) {
-    const int64_t height = std::min(block_rows, row0 + rows - row);
-    for (int64_t j = 0; j < columns;) {
-      const int64_t width = std::min(columns - j, p.columns - (first + j) % p.columns);
-      run_block(path, p, part, right, row, height, first, j, width);
-      j += width;
-    }
+    run_rows(path, p, part, right, first, columns, row, std::min(block_rows, row0 + rows - row));
   }
 }
 
-/* One group; images, if there are several, have whole tiles of columns. */
-void run_part(const Path& path, const Product& p, Part& part) {
+/* One group with few columns: their panels are made first, all threads share them and take the left operand as it is. */
+void run_few_columns(const Path& path, const Product& p, const Part& part) {
+  const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
+  const int64_t all = p.images * p.columns, panels = count_of(all, tile_columns);
+  const Panels right = {conv_buffer(SLOT_RIGHT, panels * tile_columns * part.k), panels * tile_columns};
+  const int64_t grain = std::max<int64_t>(1, PIECE / (tile_columns * MATMUL_CHUNK));
+  parallel_for(panels * part.chains, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t chain = at / panels, j = at % panels * tile_columns, start = chain > 0 ? part.ends[chain - 1] : 0;
+      pack_right(path, p, part, right, j, j, std::min(tile_columns, all - j), start, part.ends[chain] - start);
+    }
+  });
+  const int64_t wanted = threads() == 1 ? 1 : 4 * threads();
+  const int64_t height = round_up(count_of(p.rows, wanted), tile_rows);
+  parallel_for(count_of(p.rows, height), 1, [&](int64_t begin, int64_t end) {
+    const int64_t row = begin * height;
+    run_rows(path, p, part, right, 0, all, row, std::min(p.rows, end * height) - row);
+  });
+}
+
+/* One group with panels of the left operand, which all threads share; each makes those of its columns. */
+void run_packed(const Path& path, const Product& p, Part& part) {
   const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
   const int64_t all = p.images * p.columns, rounded = round_up(p.rows, tile_rows);
   part.left = {conv_buffer(SLOT_LEFT, rounded * part.k), rounded};
@@ -129,6 +161,7 @@ void run_part(const Path& path, const Product& p, Part& part) {
   });
 }
 
+/* Group after group; images, if there are several, have whole tiles of columns. */
 void run_parts(const Path& path, const Product& p) {
   const Chains& chains = *p.chains;
   const size_t groups = chains.groups.size() - 1;
@@ -143,7 +176,7 @@ void run_parts(const Path& path, const Product& p) {
     for (int64_t chain = 0; chain < part.chains; ++chain) {
       part.ends[chain] = chains.starts[static_cast<size_t>(begin + chain + 1)] - part.k0;
     }
-    run_part(path, p, part);
+    p.images * p.columns <= PLAIN_COLUMNS ? run_few_columns(path, p, part) : run_packed(path, p, part);
   }
 }
 
