@@ -19,6 +19,11 @@ constexpr int TILE_COLUMNS = TILE_VECTORS * W;
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
+/* The block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
+IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {
+  transpose_rows([=](int i) { return s + i * ss; }, d, ds);
+}
+
 /* rows x k of the left operand into one panel. readable counts the rows that exist from here on. */
 static void pack_left_panel(float* to, const float* from, int64_t row_stride, int64_t k_stride,
                             int64_t rows, int64_t readable, int64_t k) {

@@ -97,12 +97,12 @@ IDN_INLINE D look_up8(const double* table, Lookup at) {
   return {_mm512_permutexvar_pd(at.lo, all), _mm512_permutexvar_pd(at.hi, all)};
 }
 
-/* The 16 x 16 block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
+/* The 16 x 16 block whose row i is at row(i) transposed to d (rows ds apart), rows in order. */
 constexpr int TRANSPOSE = 16;
-IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {
+template <class Row> IDN_INLINE void transpose_rows(Row row, uint32_t* d, int64_t ds) {
   __m512 r[16], t[16];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_ps(s + i * ss);
+  for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_ps(row(i));
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
