@@ -14,6 +14,8 @@ constexpr int64_t BLOCK_FLOATS = 1 << 16;  /* of the right operand, packed by on
 constexpr int64_t BLOCK_COLUMNS = 512;
 constexpr int64_t SHARED_FLOATS = 1 << 22; /* most of it that all threads share */
 constexpr int64_t PLAIN_COLUMNS = 128;     /* for so few, panels of the left operand are not worth making */
+constexpr int64_t PIECES = 16;             /* of a thread: they even out unequal cores */
+constexpr int64_t PASSES = 4;              /* of a thread over all right panels, where these are shared by few columns */
 constexpr int64_t PIECE = 1 << 15;
 constexpr int64_t MOST_ROWS = 64;          /* of a register tile, on any path */
 constexpr int64_t MOST_CHAINS = MATMUL_GROUP / MATMUL_CHUNK;
@@ -153,7 +155,7 @@ void run_part(const Path& path, const Product& p, Part& part) {
   const bool plain = all <= PLAIN_COLUMNS;
   if (!plain) make_left(path, p, part);
   /* Pieces are made smaller when there are too few for the threads. */
-  const int64_t wanted = threads() == 1 ? 1 : 4 * threads();
+  const int64_t wanted = threads() == 1 ? 1 : (plain ? PASSES : PIECES) * threads();
   int64_t width = std::min(BLOCK_COLUMNS, BLOCK_FLOATS / part.k) / tile_columns * tile_columns;
   width = std::min(round_up(count_of(all, wanted), tile_columns), std::max(width, 2 * tile_columns));
   if (plain) width = round_up(all, tile_columns);
