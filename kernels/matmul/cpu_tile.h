@@ -150,10 +150,12 @@ static void pack_right(Panels to, int64_t first, const float* from, int64_t k_st
 enum class Into { store, add, add_to_group_then_out };
 
 /*
- * How the left operand lies: in panels, steps are left_stride apart and the rows at a step lie next to each other; otherwise its
- * rows are left_stride apart, and in a row steps lie next to each other or, where they are listed, at left_step[0], [1], ...
+ * How the left operand lies: in panels or, as it is, by columns, steps are left_stride apart and the rows at a step lie next to each
+ * other; otherwise its rows are left_stride apart, and in a row steps lie next to each other or, where they are listed, at
+ * left_step[0], [1], ...
  */
-enum class Left { panels, rows, listed };
+enum class Left { panels, columns, rows, listed };
+constexpr bool by_columns(Left left) { return left == Left::panels || left == Left::columns; }
 
 template <int ROWS, int VECTORS, Left LEFT>
 static void tile(int64_t k, const float* __restrict left, int64_t left_stride, const int64_t* __restrict left_step,
@@ -175,11 +177,11 @@ static void tile(int64_t k, const float* __restrict left, int64_t left_stride, c
     const int64_t at = LEFT == Left::listed ? left_step[step] : step;
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i) {
-      const F a = splat_from(LEFT == Left::panels ? left + i : row[i] + at);
+      const F a = splat_from(by_columns(LEFT) ? left + i : row[i] + at);
 #pragma GCC unroll 4
       for (int j = 0; j < VECTORS; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
     }
-    if (LEFT == Left::panels) left += left_stride;
+    if (by_columns(LEFT)) left += left_stride;
     right += TILE_COLUMNS;
   }
 #pragma GCC unroll 16
@@ -238,14 +240,14 @@ constexpr int64_t NEAR = 1 << 15;  /* elements of panels that stay in a near cac
 constexpr int64_t LINE = 16;       /* elements of a line of memory */
 constexpr int64_t NEAR_ROWS = 64;  /* rows of a listed left operand no further apart are brought near ahead of their turn */
 
-/* Brings rows of a left operand near that lies as it is: k steps of each, from `from` on. */
+/* Brings rows of a left operand near that lies as it is: k steps of each, from `from` on. By columns many come along at once. */
 template <Left LEFT>
 static void bring_near(const float* from, int64_t left_row, const int64_t* left_step, int64_t rows, int64_t k) {
   if (LEFT == Left::rows) {
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t at = 0; at < k; at += LINE) __builtin_prefetch(from + row * left_row + at);
     }
-  } else if (left_row <= NEAR_ROWS) {
+  } else if (LEFT == Left::listed && left_row <= NEAR_ROWS) {
     /* Steps come in runs shorter than a row is long, so that the rows of a run lie side by side. */
     int64_t passed = -1;
     for (int64_t q = 0; q < k; ++q) {
@@ -255,6 +257,9 @@ static void bring_near(const float* from, int64_t left_row, const int64_t* left_
     }
   }
 }
+
+/* The tile that reads such a left operand. */
+constexpr Left tile_left(Left left) { return left == Left::columns ? Left::panels : left; }
 
 /* Adds a part of a group to a block of the result, chunk by chunk, so that the left panels stay near. */
 template <Left LEFT>
@@ -275,21 +280,23 @@ static void multiply_chunks(const MatmulBlock& block) {
     }
     /* Without panels: the first row at this chunk. */
     const float* plain = nullptr;
-    if (LEFT != Left::panels) plain = block.plain_left + block.row * block.left_row + (LEFT == Left::rows ? start : 0);
+    if (LEFT != Left::panels) plain = block.plain_left + block.row * block.left_row;
+    if (LEFT == Left::rows || LEFT == Left::columns) plain += start * block.left_column;
     const int64_t* steps = LEFT == Left::listed ? block.left_step + start : nullptr;
     const auto one = [&](int64_t i, int64_t j, const float* right) {
       const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
       const float* left = LEFT != Left::panels ? plain + i * block.left_row
                                 : block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k;
-      const int64_t left_stride = LEFT != Left::panels ? block.left_row : TILE_ROWS;
+      const int64_t left_stride = LEFT == Left::panels ? TILE_ROWS : LEFT == Left::columns ? block.left_column : block.left_row;
       const float* group = block.group + i * block.group_stride + j;
       float* out = target + i * stride + j;
       const bool last = block.last_group && ends;
       if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
-        tile<TILE_ROWS, TILE_VECTORS, LEFT>(k, left, left_stride, steps, right, out, stride, group, block.group_stride, into, last);
+        tile<TILE_ROWS, TILE_VECTORS, tile_left(LEFT)>(k, left, left_stride, steps, right, out, stride, group,
+                                                       block.group_stride, into, last);
       } else {
-        edge_tile<LEFT>(block, k, left, left_stride, steps, right, rows, columns, out, stride, group, into, last);
+        edge_tile<tile_left(LEFT)>(block, k, left, left_stride, steps, right, rows, columns, out, stride, group, into, last);
       }
     };
     const float* panels = block.right.data + (start - block.begin) * block.right.lines + block.column * k;
@@ -318,5 +325,6 @@ static void multiply_chunks(const MatmulBlock& block) {
 
 static void multiply_block(const MatmulBlock& block) {
   if (!block.plain_left) return multiply_chunks<Left::panels>(block);
-  block.left_step ? multiply_chunks<Left::listed>(block) : multiply_chunks<Left::rows>(block);
+  if (block.left_step) return multiply_chunks<Left::listed>(block);
+  block.left_column == 1 ? multiply_chunks<Left::rows>(block) : multiply_chunks<Left::columns>(block);
 }
