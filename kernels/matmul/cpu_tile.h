@@ -150,8 +150,8 @@ static void pack_right(Panels to, int64_t first, const float* from, int64_t k_st
 enum class Into { store, add, add_to_group_then_out };
 
 /*
- * How the left operand lies: in panels or, as it is, by columns, steps are left_stride apart and the rows at a step lie next to each
- * other; otherwise its rows are left_stride apart, and in a row steps lie next to each other or, where they are listed, at
+ * How the left operand lies: in panels or, as it is, by columns, steps are left_stride apart and the rows at a step lie next to
+ * each other; otherwise its rows are left_stride apart, and in a row steps lie next to each other or, where they are listed, at
  * left_step[0], [1], ...
  */
 enum class Left { panels, columns, rows, listed };
@@ -258,8 +258,23 @@ static void bring_near(const float* from, int64_t left_row, const int64_t* left_
   }
 }
 
-/* The tile that reads such a left operand. */
-constexpr Left tile_left(Left left) { return left == Left::columns ? Left::panels : left; }
+/* The left operand of a chunk: its first row, how far a tile's first row is from there for each row, and what a tile takes. */
+struct LeftChunk {
+  const float* first;
+  int64_t row, stride;
+  const int64_t* steps;
+};
+
+template <Left LEFT>
+static LeftChunk left_chunk(const MatmulBlock& block, int64_t start, int64_t k) {
+  if (LEFT == Left::panels) {
+    const float* chunk = block.left.data + (start - block.begin) * block.left.lines;
+    return {chunk + block.row * k, k, TILE_ROWS, nullptr};
+  }
+  const float* first = block.plain_left + block.row * block.left_row;
+  if (LEFT == Left::listed) return {first, block.left_row, block.left_row, block.left_step + start};
+  return {first + start * block.left_column, block.left_row, LEFT == Left::rows ? block.left_row : block.left_column, nullptr};
+}
 
 /* Adds a part of a group to a block of the result, chunk by chunk, so that the left panels stay near. */
 template <Left LEFT>
@@ -278,25 +293,21 @@ static void multiply_chunks(const MatmulBlock& block) {
     } else if (!block.first_group) {
       into = start == 0 ? Into::add : Into::add_to_group_then_out;
     }
-    /* Without panels: the first row at this chunk. */
-    const float* plain = nullptr;
-    if (LEFT != Left::panels) plain = block.plain_left + block.row * block.left_row;
-    if (LEFT == Left::rows || LEFT == Left::columns) plain += start * block.left_column;
-    const int64_t* steps = LEFT == Left::listed ? block.left_step + start : nullptr;
+    /* The tile reads columns as it does panels. */
+    constexpr Left TILE = LEFT == Left::columns ? Left::panels : LEFT;
+    const LeftChunk lefts = left_chunk<LEFT>(block, start, k);
     const auto one = [&](int64_t i, int64_t j, const float* right) {
       const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
-      const float* left = LEFT != Left::panels ? plain + i * block.left_row
-                                : block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k;
-      const int64_t left_stride = LEFT == Left::panels ? TILE_ROWS : LEFT == Left::columns ? block.left_column : block.left_row;
+      const float* left = lefts.first + i * lefts.row;
       const float* group = block.group + i * block.group_stride + j;
       float* out = target + i * stride + j;
       const bool last = block.last_group && ends;
       if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
-        tile<TILE_ROWS, TILE_VECTORS, tile_left(LEFT)>(k, left, left_stride, steps, right, out, stride, group,
-                                                       block.group_stride, into, last);
+        tile<TILE_ROWS, TILE_VECTORS, TILE>(k, left, lefts.stride, lefts.steps, right, out, stride, group, block.group_stride,
+                                            into, last);
       } else {
-        edge_tile<tile_left(LEFT)>(block, k, left, left_stride, steps, right, rows, columns, out, stride, group, into, last);
+        edge_tile<TILE>(block, k, left, lefts.stride, lefts.steps, right, rows, columns, out, stride, group, into, last);
       }
     };
     const float* panels = block.right.data + (start - block.begin) * block.right.lines + block.column * k;
@@ -304,7 +315,7 @@ static void multiply_chunks(const MatmulBlock& block) {
       /* All panels stay near: the rows of the left operand are read once, the next ones coming near meanwhile. */
       for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {
         const int64_t more = block.rows - i - TILE_ROWS < TILE_ROWS ? block.rows - i - TILE_ROWS : TILE_ROWS;
-        bring_near<LEFT>(plain + (i + TILE_ROWS) * block.left_row, block.left_row, steps, more, k);
+        bring_near<LEFT>(lefts.first + (i + TILE_ROWS) * lefts.row, lefts.row, lefts.steps, more, k);
         for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) one(i, j, panels + j * k);
       }
     } else {
