@@ -47,39 +47,66 @@ static void pack_near_lines(float* to, const float* from, const int64_t* line, i
   }
 }
 
-/* A panel of TILE lines, steps that are often neighbours; steps ascend. */
+/* Whether the steps of every piece of PIECE of a block are neighbours; steps ascend. */
+template <int PIECE>
+static bool runs(const int64_t* step) {
+  for (int q = 0; q < TRANSPOSE; q += PIECE) {
+    if (step[q + PIECE - 1] - step[q] != PIECE - 1) return false;
+  }
+  return true;
+}
+
+/* A block of TRANSPOSE steps to a panel of TILE lines, from pieces of PIECE neighbours; see pack_near_steps. */
+template <int TILE, int PIECE>
+static void pack_block(float* to, const float* from, const int64_t* line, int64_t lines, const int64_t* step, bool ends) {
+  constexpr int BLOCKS = (TILE + TRANSPOSE - 1) / TRANSPOSE, REST = TILE - (BLOCKS - 1) * TRANSPOSE;
+  static const uint32_t zeros[TRANSPOSE] = {};
+  for (int b = 0; b < BLOCKS; ++b) {
+    const int first = b * TRANSPOSE;
+    uint32_t rows[TRANSPOSE * TRANSPOSE], turned[TRANSPOSE * TRANSPOSE];
+    const auto row = [&](int i) -> const uint32_t* {
+      if (first + i >= lines) return zeros;
+      return PIECE < TRANSPOSE ? rows + i * TRANSPOSE : reinterpret_cast<const uint32_t*>(from + line[first + i] + step[0]);
+    };
+    for (int i = 0; PIECE < TRANSPOSE && i < TRANSPOSE && first + i < lines; ++i) {
+      const float* source = from + line[first + i];
+#pragma GCC unroll 16
+      for (int q = 0; q < TRANSPOSE; q += PIECE) memcpy(rows + i * TRANSPOSE + q, source + step[q], sizeof(float) * PIECE);
+    }
+    const bool surplus = first + TRANSPOSE > TILE;
+    if (!surplus || !ends) {
+      transpose_rows(row, reinterpret_cast<uint32_t*>(to + first), TILE);
+    } else {
+      transpose_rows(row, turned, TRANSPOSE);
+      for (int i = 0; i < TRANSPOSE; ++i) memcpy(to + i * TILE + first, turned + i * TRANSPOSE, sizeof(float) * REST);
+    }
+  }
+}
+
+/*
+ * A panel of TILE lines, steps that are often neighbours; steps ascend. A block may be wider than the panel: its surplus is
+ * overwritten by the next step, so the last block of all goes by way of a copy.
+ */
 template <int TILE>
 static void pack_near_steps(float* to, const float* from, const int64_t* line, int64_t lines, const int64_t* step,
                             int64_t k) {
-  constexpr int BLOCKS = (TILE + TRANSPOSE - 1) / TRANSPOSE;
   int64_t q = 0;
   while (q < k) {
     float* target = to + q * TILE;
-    if (TRANSPOSE > 1 && q + TRANSPOSE <= k && step[q + TRANSPOSE - 1] - step[q] == TRANSPOSE - 1) {
-      for (int b = 0; b < BLOCKS; ++b) {
-        uint32_t rows[TRANSPOSE * TRANSPOSE], turned[TRANSPOSE * TRANSPOSE];
-        const int first = b * TRANSPOSE;
-        for (int i = 0; i < TRANSPOSE; ++i) {
-          if (first + i < lines) {
-            memcpy(rows + i * TRANSPOSE, from + line[first + i] + step[q], sizeof(float) * TRANSPOSE);
-          } else {
-            memset(rows + i * TRANSPOSE, 0, sizeof(float) * TRANSPOSE);
-          }
-        }
-        if (first + TRANSPOSE <= TILE) {
-          transpose_block(rows, TRANSPOSE, reinterpret_cast<uint32_t*>(target + first), TILE);
-        } else {
-          transpose_block(rows, TRANSPOSE, turned, TRANSPOSE);
-          constexpr int REST = TILE % TRANSPOSE == 0 ? TRANSPOSE : TILE % TRANSPOSE;
-          for (int i = 0; i < TRANSPOSE; ++i) {
-            memcpy(target + i * TILE + first, turned + i * TRANSPOSE, sizeof(float) * REST);
-          }
-        }
+    const bool ends = q + TRANSPOSE == k;
+    if constexpr (TRANSPOSE > 1) {
+      const auto pack = q + TRANSPOSE > k                                   ? nullptr
+                        : runs<TRANSPOSE>(step + q)                         ? pack_block<TILE, TRANSPOSE>
+                        : TRANSPOSE > 4 && runs<TRANSPOSE / 2>(step + q)    ? pack_block<TILE, TRANSPOSE / 2>
+                        : TRANSPOSE > 8 && runs<TRANSPOSE / 4>(step + q)    ? pack_block<TILE, TRANSPOSE / 4>
+                                                                            : nullptr;
+      if (pack) {
+        pack(target, from, line, lines, step + q, ends);
+        q += TRANSPOSE;
+        continue;
       }
-      q += TRANSPOSE;
-    } else {
-      for (int64_t i = 0; i < TILE; ++i) target[i] = i < lines ? from[line[i] + step[q]] : 0.0f;
-      ++q;
     }
+    for (int64_t i = 0; i < TILE; ++i) target[i] = i < lines ? from[line[i] + step[q]] : 0.0f;
+    ++q;
   }
 }

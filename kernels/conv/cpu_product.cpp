@@ -12,6 +12,10 @@ namespace {
 constexpr int64_t BLOCK_ROWS_TARGET = 192; /* rows of a block: their chunk of 256 k fits a private cache */
 constexpr int64_t BLOCK_FLOATS = 1 << 16;  /* of the right operand, packed by one thread at a time */
 constexpr int64_t BLOCK_COLUMNS = 512;
+constexpr int64_t SHARED_FLOATS = 1 << 22; /* most of it that all threads share */
+constexpr int64_t PLAIN_COLUMNS = 128;     /* for so few, panels of the left operand are not worth making */
+constexpr int64_t PIECES = 16;             /* of a thread: they even out unequal cores */
+constexpr int64_t PASSES = 4;              /* of a thread over all right panels, where these are shared by few columns */
 constexpr int64_t PIECE = 1 << 15;
 constexpr int64_t MOST_ROWS = 64;          /* of a register tile, on any path */
 constexpr int64_t MOST_CHAINS = MATMUL_GROUP / MATMUL_CHUNK;
@@ -19,7 +23,7 @@ constexpr int64_t MOST_CHAINS = MATMUL_GROUP / MATMUL_CHUNK;
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 int64_t count_of(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 
-/* One group of k and the left operand's panels for it. */
+/* One group of k, and the left operand's panels for it unless it is taken as it is. */
 struct Part {
   int64_t k0, k;
   bool first, last;
@@ -52,83 +56,125 @@ void pack_left(const Path& path, const Product& p, const Part& part, int64_t i, 
   });
 }
 
-void pack_right(const Path& path, const Product& p, const Part& part, Panels to, int64_t first, int64_t columns) {
-  const int64_t tile = path.matmul.tile_columns;
+/* Panels [first, first + count) of the right operand, of one chain; panel `first` lies at line `at` of the packed ones. */
+void pack_right(const Path& path, const Product& p, const Part& part, Panels to, int64_t at, int64_t first, int64_t count,
+                int64_t start, int64_t k) {
   const auto pack = p.near == Near::lines ? path.conv.pack_right_lines : path.conv.pack_right_steps;
-  each_chain(part, [&](int64_t start, int64_t k) {
-    for (int64_t j = 0; j < columns; j += tile) {
-      const int64_t lines = std::min(tile, columns - j);
-      pack(to.data + start * to.lines + j * k, p.right, p.line + first + j, lines, p.step + part.k0 + start, k);
-    }
-  });
+  const int64_t tile = path.matmul.tile_columns, all = p.images * p.columns;
+  for (int64_t panel = first; panel < first + count; ++panel, at += tile) {
+    const int64_t j = panel * tile;
+    pack(to.data + start * to.lines + at * k, p.right, p.line + j, std::min(tile, all - j), p.step + part.k0 + start, k);
+  }
 }
 
-/* Rows [row, row + rows) of columns [first + column, + columns), packed from `first` on; columns of one image. */
-void run_block(const Path& path, const Product& p, const Part& part, Panels right, int64_t row, int64_t rows,
-               int64_t first, int64_t column, int64_t columns) {
-  const int64_t image = (first + column) / p.columns, j = (first + column) % p.columns;
+/* A rectangle of the result, and the column that its right panels begin at. */
+struct Piece {
+  int64_t row, rows, column, columns, origin;
+};
+
+/* A piece whose columns are of one image. */
+void run_block(const Path& path, const Product& p, const Part& part, Panels right, const Piece& piece) {
+  const int64_t image = piece.column / p.columns, j = piece.column % p.columns;
   MatmulBlock block;
-  block.out = p.out + image * p.image_stride + row * p.columns + j;
+  block.out = p.out + image * p.image_stride + piece.row * p.columns + j;
   block.out_stride = p.columns;
-  block.left = part.left;
+  if (part.left.data) {
+    block.left = part.left;
+  } else {
+    block.plain_left = p.left + (p.left_step ? 0 : part.k0);
+    block.left_row = p.left_row;
+    block.left_step = p.left_step ? p.left_step + part.k0 : nullptr;
+  }
   block.right = right;
-  block.row = row;
-  block.column = column;
-  block.rows = rows;
-  block.columns = columns;
+  block.row = piece.row;
+  block.column = piece.column - piece.origin;
+  block.rows = piece.rows;
+  block.columns = piece.columns;
   block.k = part.k;
   block.ends = part.ends;
   block.first_group = part.first;
   block.last_group = part.last;
-  block.group_stride = columns;
-  block.group = block.first_group ? nullptr : conv_buffer(SLOT_GROUP, rows * columns);
+  block.group_stride = piece.columns;
+  block.group = block.first_group ? nullptr : conv_buffer(SLOT_GROUP, piece.rows * piece.columns);
   path.matmul.multiply_block(block);
 }
 
-/* Columns [first, first + columns) of rows [row0, row0 + rows). */
-void run_columns(const Path& path, const Product& p, const Part& part, int64_t first, int64_t columns, int64_t row0,
-                 int64_t rows) {
-  const int64_t rounded = round_up(columns, path.matmul.tile_columns);
-  const Panels right = {conv_buffer(SLOT_RIGHT, rounded * part.k), rounded};
-  pack_right(path, p, part, right, first, columns);
-  const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
-  for (int64_t row = row0; row < row0 + rows; row += block_rows) {
-    const int64_t height = std::min(block_rows, row0 + rows - row);
-    for (int64_t j = 0; j < columns;) {
-      const int64_t width = std::min(columns - j, p.columns - (first + j) % p.columns);
-      run_block(path, p, part, right, row, height, first, j, width);
+/* A piece: with panels of the left operand so many rows at a time that they stay near, and image by image. */
+void run_piece(const Path& path, const Product& p, const Part& part, Panels right, const Piece& piece) {
+  const int64_t most = part.left.data ? round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows) : piece.rows;
+  for (int64_t i = 0; i < piece.rows; i += most) {
+    for (int64_t j = 0; j < piece.columns;) {
+      const int64_t column = piece.column + j, width = std::min(piece.columns - j, p.columns - column % p.columns);
+      run_block(path, p, part, right, {piece.row + i, std::min(most, piece.rows - i), column, width, piece.origin});
       j += width;
     }
   }
 }
 
-/* One group; images, if there are several, have whole tiles of columns. */
-void run_part(const Path& path, const Product& p, Part& part) {
-  const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
-  const int64_t all = p.images * p.columns, rounded = round_up(p.rows, tile_rows);
-  part.left = {conv_buffer(SLOT_LEFT, rounded * part.k), rounded};
-  const int64_t panels = std::max<int64_t>(1, PIECE / (tile_rows * part.k));
-  parallel_for(rounded / tile_rows, panels, [&](int64_t begin, int64_t end) {
+/* Panels of the left operand, made by all threads. */
+void make_left(const Path& path, const Product& p, Part& part) {
+  const int64_t tile = path.matmul.tile_rows, panels = count_of(p.rows, tile);
+  part.left = {conv_buffer(SLOT_LEFT, panels * tile * part.k), panels * tile};
+  const int64_t grain = std::max<int64_t>(1, PIECE / (tile * part.k));
+  parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) pack_left(path, p, part, at * tile, std::min(tile, p.rows - at * tile));
+  });
+}
+
+/* All panels of the right operand, made by all threads. */
+Panels make_right(const Path& path, const Product& p, const Part& part) {
+  const int64_t tile = path.matmul.tile_columns, panels = count_of(p.images * p.columns, tile);
+  const Panels right = {conv_buffer(SLOT_RIGHT, panels * tile * part.k), panels * tile};
+  const int64_t grain = std::max<int64_t>(1, PIECE / (tile * MATMUL_CHUNK));
+  parallel_for(panels * part.chains, grain, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; ++at) {
-      pack_left(path, p, part, at * tile_rows, std::min(tile_rows, p.rows - at * tile_rows));
+      const int64_t chain = at / panels, panel = at % panels, start = chain > 0 ? part.ends[chain - 1] : 0;
+      pack_right(path, p, part, right, panel * tile, panel, 1, start, part.ends[chain] - start);
     }
   });
-  /* Blocks are made smaller when there are too few for the threads. */
-  const int64_t wanted = threads() == 1 ? 1 : 4 * threads();
+  return right;
+}
+
+/* Those of a piece, made by the thread that computes it. */
+Panels make_right_of(const Path& path, const Product& p, const Part& part, const Piece& piece) {
+  const int64_t tile = path.matmul.tile_columns, panels = count_of(piece.columns, tile);
+  const Panels right = {conv_buffer(SLOT_RIGHT, panels * tile * part.k), panels * tile};
+  each_chain(part, [&](int64_t start, int64_t k) {
+    pack_right(path, p, part, right, 0, piece.column / tile, panels, start, k);
+  });
+  return right;
+}
+
+/*
+ * One group. With few columns the left operand is taken as it is, in one pass over it. Where pieces share columns, so do they
+ * the right panels.
+ */
+void run_part(const Path& path, const Product& p, Part& part) {
+  const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
+  const int64_t all = p.images * p.columns;
+  const bool plain = all <= PLAIN_COLUMNS;
+  if (!plain) make_left(path, p, part);
+  /* Pieces are made smaller when there are too few for the threads. */
+  const int64_t wanted = threads() == 1 ? 1 : (plain ? PASSES : PIECES) * threads();
   int64_t width = std::min(BLOCK_COLUMNS, BLOCK_FLOATS / part.k) / tile_columns * tile_columns;
   width = std::min(round_up(count_of(all, wanted), tile_columns), std::max(width, 2 * tile_columns));
+  if (plain) width = round_up(all, tile_columns);
   const int64_t across = count_of(all, width);
-  const int64_t down = std::min(count_of(p.rows, 2 * tile_rows), count_of(wanted, across));
+  const int64_t down = std::min(count_of(p.rows, plain ? tile_rows : 2 * tile_rows), count_of(wanted, across));
   const int64_t height = round_up(count_of(p.rows, down), tile_rows);
+  const bool shared = plain || (down > 1 && all * part.k <= SHARED_FLOATS);
+  const Panels right = shared ? make_right(path, p, part) : Panels{};
   parallel_for(across * down, 1, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; ++at) {
-      const int64_t first = at % across * width, row = at / across * height;
+      const int64_t column = at % across * width, row = at / across * height;
       if (row >= p.rows) continue;
-      run_columns(path, p, part, first, std::min(width, all - first), row, std::min(height, p.rows - row));
+      const Piece piece = {row, std::min(height, p.rows - row), column, std::min(width, all - column), shared ? 0 : column};
+      run_piece(path, p, part, shared ? right : make_right_of(path, p, part, piece), piece);
     }
   });
 }
 
+/* Group after group; images, if there are several, have whole tiles of columns. */
 void run_parts(const Path& path, const Product& p) {
   const Chains& chains = *p.chains;
   const size_t groups = chains.groups.size() - 1;

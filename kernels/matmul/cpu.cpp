@@ -23,6 +23,8 @@ constexpr int64_t PACKED_ROWS = 2048;        /* most rows whose panels all threa
 constexpr int64_t GROUP_ROWS = 2048;         /* most rows, and most elements, whose later groups one thread sums at a time */
 constexpr int64_t GROUP_ELEMENTS = 1 << 20;
 constexpr int64_t PLAIN_COLUMNS = 128;       /* for so few, panels of the left operand are not worth making */
+constexpr int64_t PLAIN_PANELS = 4;          /* the same where its rows lie side by side: each panel fetches every line again */
+constexpr int64_t PLAIN_STEP = 256;          /* ... and k are no further apart: else its lines fight for one place of a cache */
 constexpr int64_t ALONE = 1 << 18;           /* products of fewer multiply-adds are not worth sharing */
 constexpr int64_t PIECES = 16;               /* of a thread in a chunk: they even out unequal cores */
 constexpr int64_t PACKED_PANELS = 8;         /* packed at a time */
@@ -52,8 +54,10 @@ struct Part {
 };
 
 /* Whether the left operand is taken as it is. */
-bool is_plain(const Product& product, const Part& part) {
-  return product.left_strides.column == 1 && part.columns <= PLAIN_COLUMNS;
+bool is_plain(const Path& path, const Product& product, const Part& part) {
+  const Strides& s = product.left_strides;
+  if (s.column == 1) return part.columns <= PLAIN_COLUMNS;
+  return s.row == 1 && s.column <= PLAIN_STEP && part.columns <= PLAIN_PANELS * path.matmul.tile_columns;
 }
 
 /* Room for lines, rounded up to whole panels, of k elements each. */
@@ -67,7 +71,7 @@ void add_chunk(const Path& path, const Product& product, const Part& part, int64
   const Strides& s = product.left_strides;
   const int64_t block_rows = round_up(BLOCK_ROWS_TARGET, path.matmul.tile_rows);
   const int64_t block_columns = round_up(BLOCK_COLUMNS, path.matmul.tile_columns);
-  const bool plain = is_plain(product, part);
+  const bool plain = is_plain(path, product, part);
   float* const group = block.group;
   for (int64_t i = 0; i < part.rows; i += block_rows) {
     const float* left = product.left + (part.row + i) * s.row + k0 * s.column;
@@ -75,6 +79,7 @@ void add_chunk(const Path& path, const Product& product, const Part& part, int64
     if (plain) {
       block.plain_left = left;
       block.left_row = s.row;
+      block.left_column = s.column;
     } else {
       const int64_t k = block.end - block.begin;
       block.left = room(SLOT_LEFT, block.rows, path.matmul.tile_rows, k);
@@ -141,7 +146,7 @@ class Together {
       : path_(path),
         product_(product),
         part_(part),
-        plain_(is_plain(product, part)),
+        plain_(is_plain(path, product, part)),
         rows_(round_up(part.rows, path.matmul.tile_rows)),
         columns_(round_up(part.columns, path.matmul.tile_columns)) {
     const int64_t k = std::min(MATMUL_CHUNK, product.k);
@@ -231,6 +236,7 @@ class Together {
     if (plain_) {
       block.plain_left = product_.left + part_.row * s.row + chunk.k0 * s.column;
       block.left_row = s.row;
+      block.left_column = s.column;
     } else {
       block.left = left(half);
     }

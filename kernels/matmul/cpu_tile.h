@@ -19,6 +19,11 @@ constexpr int TILE_COLUMNS = TILE_VECTORS * W;
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
+/* The block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
+IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {
+  transpose_rows([=](int i) { return s + i * ss; }, d, ds);
+}
+
 /* rows x k of the left operand into one panel. readable counts the rows that exist from here on. */
 static void pack_left_panel(float* to, const float* from, int64_t row_stride, int64_t k_stride,
                             int64_t rows, int64_t readable, int64_t k) {
@@ -145,13 +150,17 @@ static void pack_right(Panels to, int64_t first, const float* from, int64_t k_st
 enum class Into { store, add, add_to_group_then_out };
 
 /*
- * Where BY_ROWS, the rows of the left operand are left_stride apart and steps lie next to each other in a row; otherwise steps
- * are left_stride apart and the rows at a step lie next to each other.
+ * How the left operand lies: in panels or, as it is, by columns, steps are left_stride apart and the rows at a step lie next to
+ * each other; otherwise its rows are left_stride apart, and in a row steps lie next to each other or, where they are listed, at
+ * left_step[0], [1], ...
  */
-template <int ROWS, int VECTORS, bool BY_ROWS>
-static void tile(int64_t k, const float* __restrict left, int64_t left_stride, const float* __restrict right,
-                 float* __restrict out, int64_t out_stride, const float* __restrict group, int64_t group_stride, Into into,
-                 bool last) {
+enum class Left { panels, columns, rows, listed };
+constexpr bool by_columns(Left left) { return left == Left::panels || left == Left::columns; }
+
+template <int ROWS, int VECTORS, Left LEFT>
+static void tile(int64_t k, const float* __restrict left, int64_t left_stride, const int64_t* __restrict left_step,
+                 const float* __restrict right, float* __restrict out, int64_t out_stride, const float* __restrict group,
+                 int64_t group_stride, Into into, bool last) {
   F sum[ROWS][VECTORS];
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; ++i) {
@@ -165,13 +174,14 @@ static void tile(int64_t k, const float* __restrict left, int64_t left_stride, c
     F b[VECTORS];
 #pragma GCC unroll 4
     for (int j = 0; j < VECTORS; ++j) b[j] = load(right + j * W);
+    const int64_t at = LEFT == Left::listed ? left_step[step] : step;
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i) {
-      const F a = splat_from(BY_ROWS ? row[i] + step : left + i);
+      const F a = splat_from(by_columns(LEFT) ? left + i : row[i] + at);
 #pragma GCC unroll 4
       for (int j = 0; j < VECTORS; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
     }
-    if (!BY_ROWS) left += left_stride;
+    if (by_columns(LEFT)) left += left_stride;
     right += TILE_COLUMNS;
   }
 #pragma GCC unroll 16
@@ -187,27 +197,29 @@ static void tile(int64_t k, const float* __restrict left, int64_t left_stride, c
   }
 }
 
-using Tile = void (*)(int64_t, const float*, int64_t, const float*, float*, int64_t, const float*, int64_t, Into, bool);
+using Tile = void (*)(int64_t, const float*, int64_t, const int64_t*, const float*, float*, int64_t, const float*, int64_t, Into,
+                      bool);
 
-template <int ROWS, int VECTORS, bool BY_ROWS>
+template <int ROWS, int VECTORS, Left LEFT>
 constexpr Tile tile_of(int rows, int vectors) {
   if constexpr (ROWS > 1) {
-    if (rows < ROWS) return tile_of<ROWS - 1, VECTORS, BY_ROWS>(rows, vectors);
+    if (rows < ROWS) return tile_of<ROWS - 1, VECTORS, LEFT>(rows, vectors);
   }
   if constexpr (VECTORS > 1) {
-    if (vectors < VECTORS) return tile_of<ROWS, VECTORS - 1, BY_ROWS>(rows, vectors);
+    if (vectors < VECTORS) return tile_of<ROWS, VECTORS - 1, LEFT>(rows, vectors);
   }
-  return tile<ROWS, VECTORS, BY_ROWS>;
+  return tile<ROWS, VECTORS, LEFT>;
 }
 
 /* One tile of rows x columns cells, by way of a full one in local memory when columns is no whole vector. */
-template <bool BY_ROWS>
-static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, int64_t left_stride, const float* right,
-                      int64_t rows, int64_t columns, float* out, int64_t out_stride, const float* group, Into into, bool last) {
+template <Left LEFT>
+static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, int64_t left_stride, const int64_t* left_step,
+                      const float* right, int64_t rows, int64_t columns, float* out, int64_t out_stride, const float* group,
+                      Into into, bool last) {
   const int vectors = static_cast<int>((columns + W - 1) / W);
-  const Tile run = tile_of<TILE_ROWS, TILE_VECTORS, BY_ROWS>(static_cast<int>(rows), vectors);
+  const Tile run = tile_of<TILE_ROWS, TILE_VECTORS, LEFT>(static_cast<int>(rows), vectors);
   if (columns == vectors * W) {
-    run(k, left, left_stride, right, out, out_stride, group, block.group_stride, into, last);
+    run(k, left, left_stride, left_step, right, out, out_stride, group, block.group_stride, into, last);
     return;
   }
   alignas(64) float cells[TILE_ROWS * TILE_COLUMNS];
@@ -217,7 +229,7 @@ static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, in
     if (into != Into::store) memcpy(cells + i * TILE_COLUMNS, out + i * out_stride, bytes);
     if (into == Into::add_to_group_then_out) memcpy(sums + i * TILE_COLUMNS, group + i * block.group_stride, bytes);
   }
-  run(k, left, left_stride, right, cells, TILE_COLUMNS, sums, TILE_COLUMNS, into, last);
+  run(k, left, left_stride, left_step, right, cells, TILE_COLUMNS, sums, TILE_COLUMNS, into, last);
   for (int64_t i = 0; i < rows; ++i) memcpy(out + i * out_stride, cells + i * TILE_COLUMNS, bytes);
 }
 
@@ -225,8 +237,47 @@ static void edge_tile(const MatmulBlock& block, int64_t k, const float* left, in
 
 constexpr int64_t NEAR = 1 << 15;  /* elements of panels that stay in a near cache beside a few rows */
 
+constexpr int64_t LINE = 16;       /* elements of a line of memory */
+constexpr int64_t NEAR_ROWS = 64;  /* rows of a listed left operand no further apart are brought near ahead of their turn */
+
+/* Brings rows of a left operand near that lies as it is: k steps of each, from `from` on. By columns many come along at once. */
+template <Left LEFT>
+static void bring_near(const float* from, int64_t left_row, const int64_t* left_step, int64_t rows, int64_t k) {
+  if (LEFT == Left::rows) {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t at = 0; at < k; at += LINE) __builtin_prefetch(from + row * left_row + at);
+    }
+  } else if (LEFT == Left::listed && left_row <= NEAR_ROWS) {
+    /* Steps come in runs shorter than a row is long, so that the rows of a run lie side by side. */
+    int64_t passed = -1;
+    for (int64_t q = 0; q < k; ++q) {
+      if (left_step[q] <= passed) continue;
+      passed = left_step[q] / left_row * left_row + left_row - 1;
+      for (int64_t at = 0; at < rows * left_row; at += LINE) __builtin_prefetch(from + left_step[q] + at);
+    }
+  }
+}
+
+/* The left operand of a chunk: its first row, how far a tile's first row is from there for each row, and what a tile takes. */
+struct LeftChunk {
+  const float* first;
+  int64_t row, stride;
+  const int64_t* steps;
+};
+
+template <Left LEFT>
+static LeftChunk left_chunk(const MatmulBlock& block, int64_t start, int64_t k) {
+  if (LEFT == Left::panels) {
+    const float* chunk = block.left.data + (start - block.begin) * block.left.lines;
+    return {chunk + block.row * k, k, TILE_ROWS, nullptr};
+  }
+  const float* first = block.plain_left + block.row * block.left_row;
+  if (LEFT == Left::listed) return {first, block.left_row, block.left_row, block.left_step + start};
+  return {first + start * block.left_column, block.left_row, LEFT == Left::rows ? block.left_row : block.left_column, nullptr};
+}
+
 /* Adds a part of a group to a block of the result, chunk by chunk, so that the left panels stay near. */
-template <bool BY_ROWS>
+template <Left LEFT>
 static void multiply_chunks(const MatmulBlock& block) {
   int64_t start = block.begin;
   for (int64_t chunk = 0; start < block.k && start < block.end; ++chunk) {
@@ -242,30 +293,29 @@ static void multiply_chunks(const MatmulBlock& block) {
     } else if (!block.first_group) {
       into = start == 0 ? Into::add : Into::add_to_group_then_out;
     }
+    /* The tile reads columns as it does panels. */
+    constexpr Left TILE = LEFT == Left::columns ? Left::panels : LEFT;
+    const LeftChunk lefts = left_chunk<LEFT>(block, start, k);
     const auto one = [&](int64_t i, int64_t j, const float* right) {
       const int64_t rows = block.rows - i < TILE_ROWS ? block.rows - i : TILE_ROWS;
       const int64_t columns = block.columns - j < TILE_COLUMNS ? block.columns - j : TILE_COLUMNS;
-      const float* left = BY_ROWS ? block.plain_left + (block.row + i) * block.left_row + start
-                                  : block.left.data + (start - block.begin) * block.left.lines + (block.row + i) * k;
-      const int64_t left_stride = BY_ROWS ? block.left_row : TILE_ROWS;
+      const float* left = lefts.first + i * lefts.row;
       const float* group = block.group + i * block.group_stride + j;
       float* out = target + i * stride + j;
       const bool last = block.last_group && ends;
       if (rows == TILE_ROWS && columns == TILE_COLUMNS) {
-        tile<TILE_ROWS, TILE_VECTORS, BY_ROWS>(k, left, left_stride, right, out, stride, group, block.group_stride, into, last);
+        tile<TILE_ROWS, TILE_VECTORS, TILE>(k, left, lefts.stride, lefts.steps, right, out, stride, group, block.group_stride,
+                                            into, last);
       } else {
-        edge_tile<BY_ROWS>(block, k, left, left_stride, right, rows, columns, out, stride, group, into, last);
+        edge_tile<TILE>(block, k, left, lefts.stride, lefts.steps, right, rows, columns, out, stride, group, into, last);
       }
     };
     const float* panels = block.right.data + (start - block.begin) * block.right.lines + block.column * k;
-    if (BY_ROWS && block.columns * k <= NEAR) {
+    if (LEFT != Left::panels && block.columns * k <= NEAR) {
       /* All panels stay near: the rows of the left operand are read once, the next ones coming near meanwhile. */
       for (int64_t i = 0; i < block.rows; i += TILE_ROWS) {
         const int64_t more = block.rows - i - TILE_ROWS < TILE_ROWS ? block.rows - i - TILE_ROWS : TILE_ROWS;
-        for (int64_t row = 0; row < more; ++row) {
-          const float* next = block.plain_left + (block.row + i + TILE_ROWS + row) * block.left_row + start;
-          for (int64_t at = 0; at < k; at += 16) __builtin_prefetch(next + at);
-        }
+        bring_near<LEFT>(lefts.first + (i + TILE_ROWS) * lefts.row, lefts.row, lefts.steps, more, k);
         for (int64_t j = 0; j < block.columns; j += TILE_COLUMNS) one(i, j, panels + j * k);
       }
     } else {
@@ -285,5 +335,7 @@ static void multiply_chunks(const MatmulBlock& block) {
 }
 
 static void multiply_block(const MatmulBlock& block) {
-  block.plain_left ? multiply_chunks<true>(block) : multiply_chunks<false>(block);
+  if (!block.plain_left) return multiply_chunks<Left::panels>(block);
+  if (block.left_step) return multiply_chunks<Left::listed>(block);
+  block.left_column == 1 ? multiply_chunks<Left::rows>(block) : multiply_chunks<Left::columns>(block);
 }

@@ -37,9 +37,13 @@ struct MatmulBlock {
   float* out;
   int64_t out_stride;
   Panels left, right;
-  /* The left operand as it is, from the group's first k on, and the stride of its rows: instead of panels, unless null. */
+  /*
+   * The left operand as it is, and the strides of its rows and of k, of which one is 1: instead of panels, unless null. It starts
+   * at the group's first k, or, where left_step is not null, step k of the group is left_step[k] further; these ascend.
+   */
   const float* plain_left = nullptr;
-  int64_t left_row = 0;
+  int64_t left_row = 0, left_column = 1;
+  const int64_t* left_step = nullptr;
   int64_t row, column;
   int64_t rows, columns, k;
   /* The part of the group to add, of whole chains; panels hold that part alone. */

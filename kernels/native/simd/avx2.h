@@ -145,12 +145,12 @@ IDN_INLINE void load_rows4(const float (*table)[4], U at, F columns[4]) {
   columns[3].v = _mm256_shuffle_ps(b, d, 0xee);
 }
 
-/* The 8 x 8 block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
+/* The 8 x 8 block whose row i is at row(i) transposed to d (rows ds apart), rows in order. */
 constexpr int TRANSPOSE = 8;
-IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {
+template <class Row> IDN_INLINE void transpose_rows(Row row, uint32_t* d, int64_t ds) {
   __m256 r[8], t[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps((const float*)(s + i * ss));
+  for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps((const float*)row(i));
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);

@@ -119,12 +119,12 @@ IDN_INLINE U look_up32(const uint32_t* table, U at) {
   return {_mm512_permutex2var_epi32(_mm512_loadu_si512(table), at.v, _mm512_loadu_si512(table + 16))};
 }
 
-/* The 16 x 16 block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
+/* The 16 x 16 block whose row i is at row(i) transposed to d (rows ds apart), rows in order. */
 constexpr int TRANSPOSE = 16;
-IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {
+template <class Row> IDN_INLINE void transpose_rows(Row row, uint32_t* d, int64_t ds) {
   __m512 r[16], t[16];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_ps(s + i * ss);
+  for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_ps(row(i));
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);

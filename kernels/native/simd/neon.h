@@ -108,11 +108,11 @@ IDN_INLINE D look_up8(const double* table, Lookup index) {
   return {vld1q_f64(lo), vld1q_f64(hi)};
 }
 
-/* The 4 x 4 block at s (rows ss apart) transposed to d (rows ds apart), rows in order. */
+/* The 4 x 4 block whose row i is at row(i) transposed to d (rows ds apart), rows in order. */
 constexpr int TRANSPOSE = 4;
-IDN_INLINE void transpose_block(const uint32_t* s, int64_t ss, uint32_t* d, int64_t ds) {
-  const uint32x4x2_t front = vtrnq_u32(vld1q_u32(s), vld1q_u32(s + ss));
-  const uint32x4x2_t back = vtrnq_u32(vld1q_u32(s + 2 * ss), vld1q_u32(s + 3 * ss));
+template <class Row> IDN_INLINE void transpose_rows(Row row, uint32_t* d, int64_t ds) {
+  const uint32x4x2_t front = vtrnq_u32(vld1q_u32(row(0)), vld1q_u32(row(1)));
+  const uint32x4x2_t back = vtrnq_u32(vld1q_u32(row(2)), vld1q_u32(row(3)));
   vst1q_u32(d, vcombine_u32(vget_low_u32(front.val[0]), vget_low_u32(back.val[0])));
   vst1q_u32(d + ds, vcombine_u32(vget_low_u32(front.val[1]), vget_low_u32(back.val[1])));
   vst1q_u32(d + 2 * ds, vcombine_u32(vget_high_u32(front.val[0]), vget_high_u32(back.val[0])));

@@ -77,4 +77,4 @@ IDN_INLINE Lookup look_up_index(U index) { return {index.v}; }
 IDN_INLINE D look_up8(const double* table, Lookup index) { return {table[index.at]}; }
 
 constexpr int TRANSPOSE = 1;
-IDN_INLINE void transpose_block(const uint32_t* s, int64_t, uint32_t* d, int64_t) { *d = *s; }
+template <class Row> IDN_INLINE void transpose_rows(Row row, uint32_t* d, int64_t) { *d = *row(0); }
