@@ -111,28 +111,25 @@ void run_piece(const Path& path, const Product& p, const Part& part, Panels righ
   }
 }
 
-/* Panels of the left operand, made by all threads. */
-void make_left(const Path& path, const Product& p, Part& part) {
-  const int64_t tile = path.matmul.tile_rows, panels = count_of(p.rows, tile);
-  part.left = {conv_buffer(SLOT_LEFT, panels * tile * part.k), panels * tile};
-  const int64_t grain = std::max<int64_t>(1, PIECE / (tile * part.k));
-  parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) pack_left(path, p, part, at * tile, std::min(tile, p.rows - at * tile));
-  });
-}
-
-/* All panels of the right operand, made by all threads. */
-Panels make_right(const Path& path, const Product& p, const Part& part) {
-  const int64_t tile = path.matmul.tile_columns, panels = count_of(p.images * p.columns, tile);
-  const Panels right = {conv_buffer(SLOT_RIGHT, panels * tile * part.k), panels * tile};
-  const int64_t grain = std::max<int64_t>(1, PIECE / (tile * MATMUL_CHUNK));
-  parallel_for(panels * part.chains, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) {
-      const int64_t chain = at / panels, panel = at % panels, start = chain > 0 ? part.ends[chain - 1] : 0;
-      pack_right(path, p, part, right, panel * tile, panel, 1, start, part.ends[chain] - start);
+/*
+ * Panels that all pieces share, made by all threads: those of the left operand, if any, and of the right operand, if it is
+ * shared. The smaller come last.
+ */
+Panels make_panels(const Path& path, const Product& p, Part& part, bool left, bool right) {
+  const int64_t rows = path.matmul.tile_rows, columns = path.matmul.tile_columns;
+  const int64_t lefts = left ? count_of(p.rows, rows) : 0, across = right ? count_of(p.images * p.columns, columns) : 0;
+  if (left) part.left = {conv_buffer(SLOT_LEFT, lefts * rows * part.k), lefts * rows};
+  const Panels made = right ? Panels{conv_buffer(SLOT_RIGHT, across * columns * part.k), across * columns} : Panels{};
+  const int64_t some = std::max<int64_t>(1, PIECE / (columns * MATMUL_CHUNK)), rights = across * part.chains;
+  parallel_each(lefts + count_of(rights, some), [&](int64_t index) {
+    if (index < lefts) return pack_left(path, p, part, index * rows, std::min(rows, p.rows - index * rows));
+    const int64_t first = (index - lefts) * some;
+    for (int64_t at = first; at < std::min(first + some, rights); ++at) {
+      const int64_t chain = at / across, panel = at % across, start = chain > 0 ? part.ends[chain - 1] : 0;
+      pack_right(path, p, part, made, panel * columns, panel, 1, start, part.ends[chain] - start);
     }
   });
-  return right;
+  return made;
 }
 
 /* Those of a piece, made by the thread that computes it. */
@@ -153,7 +150,6 @@ void run_part(const Path& path, const Product& p, Part& part) {
   const int64_t tile_rows = path.matmul.tile_rows, tile_columns = path.matmul.tile_columns;
   const int64_t all = p.images * p.columns;
   const bool plain = all <= PLAIN_COLUMNS;
-  if (!plain) make_left(path, p, part);
   /* Pieces are made smaller when there are too few for the threads. */
   const int64_t wanted = threads() == 1 ? 1 : (plain ? PASSES : PIECES) * threads();
   int64_t width = std::min(BLOCK_COLUMNS, BLOCK_FLOATS / part.k) / tile_columns * tile_columns;
@@ -163,14 +159,12 @@ void run_part(const Path& path, const Product& p, Part& part) {
   const int64_t down = std::min(count_of(p.rows, plain ? tile_rows : 2 * tile_rows), count_of(wanted, across));
   const int64_t height = round_up(count_of(p.rows, down), tile_rows);
   const bool shared = plain || (down > 1 && all * part.k <= SHARED_FLOATS);
-  const Panels right = shared ? make_right(path, p, part) : Panels{};
-  parallel_for(across * down, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) {
-      const int64_t column = at % across * width, row = at / across * height;
-      if (row >= p.rows) continue;
-      const Piece piece = {row, std::min(height, p.rows - row), column, std::min(width, all - column), shared ? 0 : column};
-      run_piece(path, p, part, shared ? right : make_right_of(path, p, part, piece), piece);
-    }
+  const Panels right = make_panels(path, p, part, !plain, shared);
+  parallel_each(across * down, [&](int64_t at) {
+    const int64_t column = at % across * width, row = at / across * height;
+    if (row >= p.rows) return;
+    const Piece piece = {row, std::min(height, p.rows - row), column, std::min(width, all - column), shared ? 0 : column};
+    run_piece(path, p, part, shared ? right : make_right_of(path, p, part, piece), piece);
   });
 }
 
