@@ -112,7 +112,7 @@ class Pool {
     next_.store(every_thread ? 1 : 0, std::memory_order_relaxed);
     absent_.store(every_thread ? workers() : 0, std::memory_order_relaxed);
     /* A kernel may wake a thread where it last ran, behind the caller, and leave it there for milliseconds. */
-    keep_off(whereabouts_, off_);
+    keep_off(whereabouts_);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       state_.store(((state_.load(std::memory_order_relaxed) | OPEN) + NEXT_RANGE), std::memory_order_release);
@@ -213,7 +213,6 @@ class Pool {
   }
 
   std::vector<Whereabouts> whereabouts_;
-  int off_ = -1; /* the processor that the threads were sent off last */
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;

@@ -30,14 +30,12 @@ inline int processor_here() { return sched_getcpu(); }
 inline void note_thread(Whereabouts& self) { self.thread = static_cast<int>(syscall(SYS_gettid)); }
 
 /*
- * Sends threads off the caller's processor when one of them was last seen there, or when they were sent off another before, so
- * that those that came too late to be seen may wait for this one. They may then use what the caller may use but its own
- * processor, if that is one for each of them; otherwise they stay as they are. `off` is the processor that they were sent off
- * last, or -1.
+ * Sends threads off the caller's processor when one of them was last seen there. They may then use what the caller may use but
+ * its own processor, if that is one for each of them; otherwise they stay as they are.
  */
-inline void keep_off(std::vector<Whereabouts>& threads, int& off) {
+inline void keep_off(std::vector<Whereabouts>& threads) {
   const int here = processor_here();
-  bool in_the_way = off >= 0 && off != here;
+  bool in_the_way = false;
   for (const Whereabouts& one : threads) in_the_way |= one.processor.load(std::memory_order_relaxed) == here;
   if (here < 0 || !in_the_way) return;
   cpu_set_t allowed;
@@ -50,14 +48,13 @@ inline void keep_off(std::vector<Whereabouts>& threads, int& off) {
     if (thread != 0) sched_setaffinity(thread, sizeof allowed, &allowed);
     one.processor.store(-1, std::memory_order_relaxed);
   }
-  off = here;
 }
 
 #else
 
 inline int processor_here() { return -1; }
 inline void note_thread(Whereabouts&) {}
-inline void keep_off(std::vector<Whereabouts>&, int&) {}
+inline void keep_off(std::vector<Whereabouts>&) {}
 
 #endif
 

@@ -114,36 +114,6 @@ def test_threads_stay_on_the_processors_that_the_process_may_use() -> None:
     _native.set_threads(1)
 
 
-def test_threads_follow_the_caller_off_its_processor() -> None:
-    """Also a thread that was never awake on the processor that it was sent to."""
-    allowed = os.sched_getaffinity(0)
-    pair = {min(allowed), max(allowed)}
-    here = ctypes.CDLL(None).sched_getcpu
-    os.sched_setaffinity(0, pair)
-    _native.set_threads(2)
-    before = set(TASKS.iterdir())
-    product(200)
-    (worker,) = (int(thread.name) for thread in set(TASKS.iterdir()) - before)
-    moves = 0
-    for processor in sorted(pair) * 20:
-        os.sched_setaffinity(0, {processor})
-        os.sched_setaffinity(0, pair)
-        if moves == 0:
-            os.sched_setaffinity(worker, pair - {processor} or pair)
-            product(400)
-            moves = 1
-            continue
-        product(66)
-        if here() != processor:
-            continue  # The system moved the caller.
-        moves += 1
-        if len(pair) > 1 and moves > 2:
-            assert os.sched_getaffinity(worker) == pair - {processor}
-    os.sched_setaffinity(0, allowed)
-    _native.set_threads(1)
-    assert moves > 2
-
-
 def test_a_range_is_done_without_threads_that_come_too_late() -> None:
     _native.set_threads(64)
     want = {product(150).tobytes() for _ in range(50)}
