@@ -152,7 +152,7 @@ class Pool {
     reset_this_thread();
     uint64_t seen = 0;
     Clock::duration patience = PATIENCE;
-    while (wait_for_range(seen, patience)) {
+    while (wait_for_range(self, seen, patience)) {
       uint64_t state = state_.load(std::memory_order_relaxed);
       do {
         if (!offers(state, seen)) break;
@@ -175,18 +175,28 @@ class Pool {
     }
   }
 
-  /* Until there is a range that is not the one seen; false when the pool is given up. */
-  bool wait_for_range(uint64_t seen, Clock::duration& patience) {
-    const auto start = Clock::now();
+  /*
+   * Until there is a range that is not the one seen; false when the pool is given up. A worker that was woken too late for a
+   * range looks for the next one anew: it would be late for that one too if it slept. It may have waited for the caller's
+   * processor.
+   */
+  bool wait_for_range(Whereabouts& self, uint64_t& seen, Clock::duration& patience) {
+    auto start = Clock::now();
     auto now = start;
     while (!offers(state_.load(std::memory_order_acquire), seen)) {
       relax();
       now = Clock::now();
       if (now - start <= patience) continue;
       std::unique_lock<std::mutex> lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || offers(state_.load(std::memory_order_acquire), seen); });
+      wake_.wait(lock, [&] { return stopping_ || state_.load(std::memory_order_acquire) / NEXT_RANGE != seen; });
       if (stopping_) return false;
       now = Clock::now();
+      const uint64_t state = state_.load(std::memory_order_acquire);
+      if (offers(state, seen)) continue;
+      note_processor(self);
+      seen = state / NEXT_RANGE;
+      start = now;
+      patience = PATIENCE;
     }
     patience = now - start > PATIENCE ? SHORT_PATIENCE : PATIENCE;
     return true;
