@@ -26,6 +26,7 @@ constexpr int64_t PLAIN_COLUMNS = 128;       /* for so few, panels of the left o
 constexpr int64_t PLAIN_PANELS = 4;          /* the same where its rows lie side by side: each panel fetches every line again */
 constexpr int64_t PLAIN_STEP = 256;          /* ... and k are no further apart: else its lines fight for one place of a cache */
 constexpr int64_t ALONE = 1 << 18;           /* products of fewer multiply-adds are not worth sharing */
+constexpr int FEW_THREADS = 2;               /* more would make the same panels more often */
 constexpr int64_t PIECES = 16;               /* of a thread in a chunk: they even out unequal cores */
 constexpr int64_t PACKED_PANELS = 8;         /* packed at a time */
 
@@ -260,6 +261,20 @@ class Together {
   int64_t piece_rows_, piece_columns_, down_, across_;
 };
 
+/*
+ * One product on a few threads, each with a strip across the longer side that shares no panels with the others: what threads
+ * write for each other travels far where their processors have no cache in common, and costs more than a panel made twice.
+ */
+void multiply_apart(const Path& path, const Product& product) {
+  const bool by_rows = product.m >= product.n;
+  const int64_t side = by_rows ? product.m : product.n;
+  const int64_t strip = round_up(count_of(side, threads()), by_rows ? path.matmul.tile_rows : path.matmul.tile_columns);
+  parallel_each(count_of(side, strip), [&](int64_t i) {
+    const int64_t at = i * strip, length = std::min(strip, side - at);
+    multiply_part(path, product, by_rows ? Part{at, length, 0, product.n} : Part{0, product.m, at, length});
+  });
+}
+
 /* One product on all threads. */
 void multiply_together(const Path& path, const Product& product) {
   for (int64_t j = 0; j < product.n; j += PACKED_COLUMNS) {
@@ -293,7 +308,8 @@ void matmul(float* out, const float* left, const float* right, int64_t batch, in
     });
     return;
   }
-  for (int64_t index = 0; index < batch; ++index) multiply_together(path, product(index));
+  const auto multiply = threads() <= FEW_THREADS ? multiply_apart : multiply_together;
+  for (int64_t index = 0; index < batch; ++index) multiply(path, product(index));
 }
 
 }  // namespace identic
