@@ -36,14 +36,9 @@ struct AnyDiv { IDN_INLINE F of(F x, F y) { return div(x, y); } };
 
 /* ---- steps ------------------------------------------------------------------------------------------ */
 
-/*
- * Elements from those of a step to those that it asks for: a block of a chain. A later block comes near while this one is
- * computed, operands as well as room for results.
- */
-constexpr int64_t STREAM_AHEAD = 4096;
-
+/* A load; the next block comes near while this one is computed, its operands as well as room for results. */
 IDN_INLINE F stream_operand(const float* x) {
-  __builtin_prefetch(x + STREAM_AHEAD, 0, 2);
+  __builtin_prefetch(x + CHAIN_BLOCK, 0, 2);
   return load(x);
 }
 
@@ -75,9 +70,9 @@ template <int RUN, bool CANONICAL>
 static void stream_store(IDN_STREAM) {
   float* to = stream_place(step, places, at);
   /* What is made canonical is mostly a result, whose room is far; the others are temporaries, which are near. */
-#define IDN_ONE(V, I)                                                 \
-  if (CANONICAL) __builtin_prefetch(to + I * W + STREAM_AHEAD, 1, 2); \
-  if (CANONICAL) V = canonical(V);                                    \
+#define IDN_ONE(V, I)                                                \
+  if (CANONICAL) __builtin_prefetch(to + I * W + CHAIN_BLOCK, 1, 2); \
+  if (CANONICAL) V = canonical(V);                                   \
   store(to + I * W, V);
   IDN_EACH(IDN_ONE)
 #undef IDN_ONE

@@ -19,6 +19,9 @@
 
 namespace identic {
 
+/* Elements that a chain takes through all its stages at a time: a dozen temporaries of them stay near. */
+constexpr int64_t CHAIN_BLOCK = 4096;
+
 /*
  * What a step does with the running value v.
  *

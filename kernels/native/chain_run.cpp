@@ -10,7 +10,6 @@
 namespace identic {
 namespace {
 
-constexpr int64_t BLOCK = 4096;    /* elements of a block: a dozen temporaries of it stay near */
 constexpr int64_t PIECE = 1 << 14; /* elements of a block times instructions worth a hand-over */
 constexpr int SLOT_ROOMS = 3;      /* thread buffer that holds the temporaries */
 
@@ -318,8 +317,8 @@ void Chain::run(const std::vector<void*>& outputs, const std::vector<const void*
   plan.outer.pop_back();
   plan.rows = plan.outer.back();
   plan.outer.pop_back();
-  plan.block_columns = reduces_ ? plan.columns : std::min(plan.columns, BLOCK);
-  plan.block_rows = std::clamp<int64_t>(BLOCK / plan.block_columns, 1, plan.rows);
+  plan.block_columns = reduces_ ? plan.columns : std::min(plan.columns, CHAIN_BLOCK);
+  plan.block_rows = std::clamp<int64_t>(CHAIN_BLOCK / plan.block_columns, 1, plan.rows);
   int64_t outer = 1, gathered = 0;
   for (int64_t size : plan.outer) outer *= size;
   for (size_t i = 0; i < input_count_; ++i) {
